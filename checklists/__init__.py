@@ -1,0 +1,1 @@
+"""Checklist gates: typed evidence in, report out."""

@@ -1,0 +1,1 @@
+"""The checklist items, one file per phase."""

@@ -1,0 +1,1 @@
+"""The deployment manifest: model, file, devices, importer."""

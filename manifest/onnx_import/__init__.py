@@ -1,0 +1,1 @@
+import onnx as onnx

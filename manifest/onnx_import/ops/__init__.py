@@ -1,0 +1,1 @@
+"""One file per op: checks, shapes and lowering to the manifest."""

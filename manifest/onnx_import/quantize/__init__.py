@@ -1,0 +1,1 @@
+"""Quantizer for float models (the only importer part that sees onnxruntime)."""

@@ -1,0 +1,1 @@
+"""The oracle; importing the package imports nothing."""

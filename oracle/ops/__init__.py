@@ -1,0 +1,1 @@
+"""One file per op: exact integer arithmetic in numpy."""

@@ -1,0 +1,1 @@
+"""The four phases and the command line."""

@@ -1,0 +1,1 @@
+"""Phase 1: exact numbers - manifest, oracle and the baseline gate."""

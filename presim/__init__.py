@@ -1,0 +1,1 @@
+"""Phase 2: the dataflow, designed and simulated."""
