@@ -30,3 +30,10 @@ def shared() -> Path:
     if not path.is_dir():
         pytest.skip("no folder `shared` with the model corpus beside the project")
     return path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every hypothesis test `property`, so that the tiers can time them apart."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.property)

@@ -1,0 +1,46 @@
+# `make demo` and `make test` work on a fresh machine with Python 3.11 to 3.13, make and a compiler-free pip.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# One BLAS thread on purpose: several threads on two shared cores collapse.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+DEMO_PORT := build/demo/digits_cnn.port
+
+.PHONY: demo test test-corpus bench nightly docs format clean help
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## port the bundled digits model through every phase that exists
+	$(BIN)/python -m phases.baseline examples/digits/digits_cnn.onnx --data examples/digits/digits.npz --out $(DEMO_PORT)
+	$(BIN)/python -m phases check $(DEMO_PORT)
+	@echo "reports: $(DEMO_PORT)/reports/report.html (also baseline.md, baseline.ipynb, junit.xml)"
+
+test: $(STAMP)  ## everything that CI runs, timed by part
+	$(BIN)/python -m tests.tiers test
+
+test-corpus: $(STAMP)  ## phase 1 over the whole model corpus (minutes)
+	$(BIN)/python -m tests.tiers corpus
+
+bench: $(STAMP)  ## speed of the oracle against onnxruntime and onnx.reference
+	$(BIN)/python -m tests.bench.oracle
+
+nightly: $(STAMP)  ## all tests, hypothesis with more examples, 100 kills
+	$(BIN)/python -m tests.tiers nightly
+
+docs: $(STAMP)  ## write the generated documents again
+	$(BIN)/python -m phases.docs --write
+
+format: $(STAMP)  ## format and fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## remove what the targets made
+	rm -rf build $(VENV)
