@@ -15,7 +15,8 @@ GATE_SCHEMA_VERSION: Final = 1
 
 Level = Literal["host", "hardware"]
 Figure = int | float | str | bool | None
-Figures = Mapping[str, "Figure | tuple[str, ...]"]
+FigureTable = dict[str, Figure | tuple[str, ...]]
+Figures = Mapping[str, Figure | tuple[str, ...]]
 
 EvidenceT = TypeVar("EvidenceT")
 

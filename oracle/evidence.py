@@ -1,4 +1,6 @@
-"""Evidence of phase 1: frozen numbers and hashes, filled by `phases/baseline/collect.py`, judged by `checklists/items/baseline.py`.
+"""Evidence of phase 1: frozen numbers and hashes, judged by `checklists/items/baseline.py`.
+
+Filled by `phases/baseline/collect.py`.
 
 None (or an empty tuple) means "not run"; an item must then say NOT_RUN, never PASS.
 """
@@ -126,6 +128,8 @@ class AccuracyEvidence:
     min_top1_agreement: float
     worst_layers: tuple[tuple[str, float], ...] = ()
     cliffs: tuple[str, ...] = ()
+    majority_share: float | None = None
+    """Share of the commonest label: a model below it does not fit the labels or the preprocessing."""
     against: str = ""
     """What the figures compare with: `float model`, `labels`, or `the file's own float meaning (Q/DQ removed)`."""
 
@@ -151,6 +155,8 @@ class DispatchBudget:
     shim_channels_have: int | None
     oversized_ops: tuple[tuple[str, str], ...] = ()
     """(op, the split that phase 2 must make)."""
+    where: Literal["npu", "host"] = "npu"
+    """A host dispatch has no budget of the array: its `have` figures are None and are not asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +230,8 @@ class InputRange:
     elements: int
     used_codes_fraction: float
     """Share of the representable range that the data spans (0..255 against 0..1 shows as 0.004 or as clipping)."""
+    codes: int = 256
+    """Codes that the input's integer type has: 256 or 65,536."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
