@@ -1,0 +1,1 @@
+"""Commands of `python -m phases`, one module each."""

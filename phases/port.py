@@ -1,0 +1,246 @@
+"""The port on disk: what a person and the phases read of it, and how a phase writes it.
+
+Reading (no lock; every byte is checked against the last commit)::
+
+    port = open_port(Path("digits.port"))        # UpstreamError where it is tampered or interrupted
+    manifest_bytes = port.read("manifest.json")
+    port.info.device, port.info.model.locate(port.root)
+
+Writing, as phase 1 does it::
+
+    with writing(out):                           # lock (LockedError), heal, and Ctrl-C held back while committing
+        person = read_person(out)                # port.toml, waivers.toml as bytes: parse these, not the files
+        ...                                      # work; a refusal leaves nothing behind
+        files = {"port.json": info.to_bytes(), "manifest.json": ..., "tensors.npz": ..., "data/canary.npz": ...}
+        report = runner.judge("baseline", evidence, out, files=files, person=person, waivers=..., today=...)
+        files["gates/baseline.json"] = report_to_json(report)
+        files |= reports                         # "reports/report.html": b"..."
+        write_phase(out, "baseline", files, person)
+
+`write_phase` changes all files at one commit point (see `phases.journal`). A file that the phase wrote last time
+and does not write now is removed; files of other phases stay; files that the port does not list are never touched.
+"""
+
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from manifest.errors import Problem, RefusedError, UpstreamError
+from manifest.io import sha256_hex
+from phases import journal
+from phases.disk import DISK, Disk
+from phases.integrity import require_sound
+from phases.lock import held_here, port_lock
+from phases.record import PortInfo
+from phases.state import (
+    JOURNAL,
+    PORT_TOML,
+    STATE,
+    WAIVERS_TOML,
+    State,
+    UnsafePathError,
+    check_name,
+    is_person,
+    sha256_of,
+)
+
+MAX_PERSON_FILE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """A port whose files were all as committed when it was opened.
+
+    Attributes:
+        root: its folder.
+        state: names and hashes of its files.
+        info: what phase 1 was given.
+    """
+
+    root: Path
+    state: State
+    info: PortInfo
+
+    def read(self, name: str) -> bytes:
+        """The content of a file, checked once more against the last commit.
+
+        Raises:
+            KeyError: the port does not list it.
+            UpstreamError: it changed.
+        """
+        expected = self.state.files[name]
+        try:
+            data = (self.root / name).read_bytes()
+        except OSError as error:
+            msg = f"{name}: tampered: cannot be read ({error.strerror})"
+            raise UpstreamError(msg) from error
+        if sha256_hex(data) != expected:
+            msg = f"{name}: tampered: changed since the last run"
+            raise UpstreamError(msg)
+        return data
+
+
+def open_port(root: Path) -> Port:
+    """Open a port for reading; STALE is allowed, gates are not looked at.
+
+    Raises:
+        RefusedError: `root` is no port.
+        UpstreamError: it is tampered or interrupted; one line per file.
+        LockedError: another run is changing it right now.
+    """
+    state, info = require_sound(root)
+    return Port(root=root, state=state, info=info)
+
+
+def read_person(root: Path, names: tuple[str, ...] = (PORT_TOML, WAIVERS_TOML)) -> dict[str, bytes]:
+    """The person's own files as they are now; absent ones are left out.
+
+    Raises:
+        RefusedError: one is a link, no regular file, unreadable or above 1 MiB.
+    """
+    found: dict[str, bytes] = {}
+    problems = []
+    for name in names:
+        try:
+            if sha256_of(root, name) is None:
+                continue
+            with (root / name).open("rb") as file:
+                data = file.read(MAX_PERSON_FILE_BYTES + 1)
+        except (UnsafePathError, OSError) as error:
+            problems.append(Problem(code="PORT-PERSON-FILE", where=str(root / name), what=str(error)))
+            continue
+        if len(data) > MAX_PERSON_FILE_BYTES:
+            limit = f"at most {MAX_PERSON_FILE_BYTES} bytes"
+            problems.append(Problem(code="PORT-PERSON-FILE", where=str(root / name), what="too large", expected=limit))
+        found[name] = data
+    if problems:
+        raise RefusedError(tuple(problems))
+    return found
+
+
+@contextmanager
+def writing(root: Path) -> Iterator[str]:
+    """Hold a port for a run of a phase and heal what a dead run left; yields what was healed, in words, or "".
+
+    Raises:
+        LockedError: another run holds it.
+        RefusedError: `root` is something else than a port, or a folder with more than the person's own files.
+        UpstreamError: `state.json`, or what a dead run left, was tampered with.
+    """
+    with port_lock(root):
+        _require_ours(root)
+        healed = journal.heal(root) if root.exists() else ""
+        _state_of(root)
+        yield healed
+
+
+def write_phase(
+    root: Path, phase: str, files: Mapping[str, bytes], person: Mapping[str, bytes], *, disk: Disk = DISK
+) -> None:
+    """Commit the files of a phase as one; the caller is inside `writing`.
+
+    Args:
+        root: the port.
+        phase: whose files they are.
+        files: name -> content of everything that the phase has to say, its gate and reports included.
+        person: the person's own files as the phase read them; their hashes are recorded, nothing is written.
+        disk: the file system.
+
+    Raises:
+        RefusedError: a file that is not ours stands where one has to go, or the disk refused; nothing changed.
+        UpstreamError: `state.json` was tampered with.
+    """
+    if not held_here(root):
+        msg = f"{root}: write_phase outside writing()"
+        raise RuntimeError(msg)
+    for name in files:
+        if is_person(check_name(name)):
+            msg = f"{name} is the person's own"
+            raise ValueError(msg)
+    before = _state_of(root)
+    after = _next_state(before, phase, files, person)
+    gone = [n for n in before.owners.get(phase, ()) if n not in after.files and not is_person(n)]
+    writes: dict[str, bytes | None] = {**dict.fromkeys(gone), **files, STATE: after.to_bytes()}
+    _refuse_foreign(root, before, files)
+    with _ctrl_c_after():
+        try:
+            journal.commit(root, writes, disk=disk)
+        except (UnsafePathError, OSError) as error:
+            what = f"cannot be written ({getattr(error, 'strerror', None) or error})"
+            raise RefusedError((Problem(code="PORT-WRITE", where=str(root), what=what),)) from error
+
+
+def _next_state(before: State, phase: str, files: Mapping[str, bytes], person: Mapping[str, bytes]) -> State:
+    """The state after a commit: what the phase said now instead of what it said before."""
+    mine = set(before.owners.get(phase, ()))
+    others = {n for p, names in before.owners.items() if p != phase for n in names}
+    kept = {n: h for n, h in before.files.items() if n not in mine or n in others}
+    now = {name: sha256_hex(data) for name, data in {**files, **person}.items()}
+    owners = {p: tuple(n for n in names if n not in files) for p, names in before.owners.items() if p != phase}
+    return State(files={**kept, **now}, owners={**owners, phase: tuple(now)})
+
+
+def _state_of(root: Path) -> State:
+    path = root / STATE
+    if path.is_symlink():
+        msg = f"{STATE}: tampered: it is a symbolic link"
+        raise UpstreamError(msg)
+    return State.from_bytes(path.read_bytes()) if path.exists() else State()
+
+
+def _require_ours(root: Path) -> None:
+    """Refuse a folder that holds something else; the person's own files may be there before the first run."""
+    if not root.exists() and not root.is_symlink():
+        return
+    remedy = "choose another folder with --out"
+    if not root.is_dir():
+        raise RefusedError((Problem(code="PORT-OUT-TAKEN", where=str(root), what="not a folder", remedy=remedy),))
+    names = sorted(path.name for path in root.iterdir())
+    if STATE in names or JOURNAL in names:
+        return
+    alien = [n for n in names if n not in (PORT_TOML, WAIVERS_TOML, "kernels") and not journal.is_leftover(n)]
+    if alien:
+        what = "the folder is not empty and not a port, so it is left untouched"
+        got = ", ".join(repr(n) for n in alien[:3]) + (f" and {len(alien) - 3} more" if len(alien) > 3 else "")
+        raise RefusedError((Problem(code="PORT-OUT-TAKEN", where=str(root), what=what, got=got, remedy=remedy),))
+
+
+def _refuse_foreign(root: Path, before: State, files: Mapping[str, bytes]) -> None:
+    """Never overwrite what the port does not list."""
+    problems = []
+    for name in sorted(set(files) - set(before.files)):
+        try:
+            taken = sha256_of(root, name) is not None
+            why = "a file that this tool did not write stands where it would write"
+        except UnsafePathError as error:
+            taken, why = True, str(error)
+        if taken:
+            remedy = "move it away and run again"
+            problems.append(Problem(code="PORT-FILE-TAKEN", where=str(root / name), what=why, remedy=remedy))
+    if problems:
+        raise RefusedError(tuple(problems))
+
+
+@contextmanager
+def _ctrl_c_after() -> Iterator[None]:
+    """Hold Ctrl-C back until the commit is through, so that it leaves the port before or after it, not within."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        pressed.append(number)
+
+    previous = signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if pressed:
+        raise KeyboardInterrupt
