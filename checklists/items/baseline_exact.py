@@ -73,8 +73,8 @@ def judged(comparisons: tuple[Comparison, ...]) -> Finding:
         summary = differing(row, count) + more + (f"; {not_compared}" if gaps else "")
         ops = {t.tensor: t.op for t, _ in bad}
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=(*tensors, *gaps), ops=ops)
-    if gaps:
-        return Finding(verdict=Verdict.NOT_RUN, summary=not_compared, figures=figures)
+    if gaps or not figures["elements"]:
+        return Finding(verdict=Verdict.NOT_RUN, summary=not_compared or "0 elements compared", figures=figures)
     summary = (
         f"{figures['elements']} elements of {figures['tensors']} tensors: {figures['mismatches']} differ, of them "
         f"{figures['near_ties']} near ties, reference inexact above 2^24: "
