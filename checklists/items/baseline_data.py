@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from checklists.items.words import NO_DATA, listed, not_run, percent, quoted
+from checklists.items.words import NO_DATA, SHOWN, listed, not_run, percent, quoted
 from checklists.model import FigureTable, Finding, Verdict, number
 from oracle.evidence import AccuracyEvidence, BaselineEvidence, InputRange
 
@@ -33,7 +33,8 @@ def granularity_holds(e: BaselineEvidence) -> Finding:
         return not_run("the full model was not judged on real data")
     verdict, words = _accuracy_verdict(a)
     if a.cliffs:
-        words += f"; accuracy cliffs: {listed(a.cliffs)}"
+        words += "; accuracy cliffs: " + ", ".join(a.cliffs[:SHOWN])
+        words += f" and {len(a.cliffs) - SHOWN} more" if len(a.cliffs) > SHOWN else ""
     if verdict is Verdict.FAIL and a.worst_layers:
         lowest = listed([name for name, _ in a.worst_layers])
         words += f"; lowest SQNR in {lowest}: per-tensor scale or outlier channel there?"

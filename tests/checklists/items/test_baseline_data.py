@@ -80,7 +80,10 @@ def test_BL003_with_labels_alone_the_commonest_label_is_the_limit(
 
 
 def test_BL003_names_the_cliffs(accuracy: Accuracy) -> None:
-    assert "'dw1'" in accuracy(cliffs=("dw1",)).summary
+    assert "cliffs: dw1" in accuracy(cliffs=("dw1",)).summary
+    finding = accuracy(cliffs=("a", "b", "c", "d"))
+    assert "a, b, c and 1 more" in finding.summary
+    assert finding.figures["cliffs"] == ("a", "b", "c", "d")
 
 
 def test_BL003_is_not_run_with_nothing_to_judge(good: BaselineEvidence, accuracy: Accuracy) -> None:
