@@ -161,6 +161,10 @@ def _normalise(model: onnx.ModelProto) -> list[Note]:
     if model.functions and not any((function.domain, function.name) in called for function in model.functions):
         model.ClearField("functions")
         notes.append(Note(code="ONNX-FUNCTIONS-DROPPED", where="model", text="no node calls the model's functions"))
+    read = {name for node in model.graph.node for name in node.input}
+    if model.graph.sparse_initializer and not any(s.values.name in read for s in model.graph.sparse_initializer):
+        model.graph.ClearField("sparse_initializer")
+        notes.append(Note(code="ONNX-SPARSE-DROPPED", where="model", text="no node reads the sparse initializers"))
     return notes
 
 

@@ -51,8 +51,8 @@ def validate(model: onnx.ModelProto) -> list[Problem]:
         *_half_precision(model.graph),
     ]
     problems += _grouped(quantization_problems(_in_order(model)))
-    if not problems:
-        problems = checker_problems(model)
+    if not problems and all(tensor.data_location != _T.EXTERNAL for _, tensor in tensors(model.graph)):
+        problems = checker_problems(model)  # which would look for the files of external data
     return capped(list(dict.fromkeys(problems)))
 
 

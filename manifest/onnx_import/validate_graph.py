@@ -140,7 +140,9 @@ def _missing(graph: onnx.GraphProto) -> Iterator[Problem]:
 
 def _value_types(graph: onnx.GraphProto) -> Iterator[Problem]:
     """Graph inputs and outputs are tensors of sane size."""
-    for kind, values in (("input", graph.input), ("output", graph.output)):
+    defaults = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in defaults]
+    for kind, values in (("input", inputs), ("output", graph.output)):
         for value in values:
             where = f"graph {kind} {quoted(value.name)}"
             which = value.type.WhichOneof("value")
