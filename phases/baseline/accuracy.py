@@ -16,6 +16,7 @@ from manifest.errors import Problem, RefusedError
 from manifest.model import Manifest, Op
 from oracle.evidence import AccuracyEvidence
 from phases.baseline.ranges import real_values
+from phases.declared import Thresholds
 
 MAX_DB: Final = 200.0
 """Figures stay finite: an exact copy has this SQNR."""
@@ -26,15 +27,6 @@ MIN_LEVELS: Final = 4
 """A weight channel that keeps fewer codes than this beside 0 has lost its values to a scale made for others."""
 FLOAT_MODEL: Final = "float model"
 OWN_MEANING: Final = "the file's own float meaning (Q/DQ removed)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a person accepts; set in `port.toml`."""
-
-    max_accuracy_drop: float = 0.01
-    min_sqnr_db: float = 15.0
-    min_top1_agreement: float = 0.98
 
 
 @dataclass(slots=True)
@@ -86,7 +78,7 @@ class AccuracyMeter:
 
     manifest: Manifest
     layers: Mapping[str, str]
-    limits: Limits = field(default_factory=Limits)
+    limits: Thresholds = field(default_factory=Thresholds)
     against: str = FLOAT_MODEL
     samples: int = 0
     _outputs: dict[str, Sums] = field(default_factory=dict)

@@ -119,6 +119,7 @@ def load_data(
     *,
     max_samples: int | None = None,
     preprocessing: Mapping[str, Preprocessing] | None = None,
+    labels: str | None = None,
 ) -> Data:
     """Feeds, evaluation feeds and labels of a data file, checked against the model's inputs.
 
@@ -127,6 +128,7 @@ def load_data(
         inputs: name, dtype in numpy's words and fixed shape of each model input.
         max_samples: keep the first feeds only.
         preprocessing: what `port.toml` declares, per input.
+        labels: name of the array with the class numbers; None = `y_eval` or `y`.
 
     Returns:
         The data.
@@ -135,7 +137,7 @@ def load_data(
         RefusedError: all problems of the file in one report.
     """
     file = data if isinstance(data, DataFile) else open_data(data)
-    loader = _Loader(file, inputs, preprocessing or {}, max_samples)
+    loader = _Loader(file, inputs, preprocessing or {}, max_samples, labels)
     loaded = loader.run()
     if loader.problems:
         raise RefusedError(tuple(loader.problems))
@@ -151,11 +153,13 @@ class _Loader:
         inputs: tuple[InputSpec, ...],
         preprocessing: Mapping[str, Preprocessing],
         max_samples: int | None,
+        labels: str | None,
     ) -> None:
         self.file = file
         self.inputs = inputs
         self.preprocessing = preprocessing
         self.max_samples = max_samples
+        self.labels = labels
         self.problems: list[Problem] = []
         self.understood: list[str] = []
         self.notes: list[str] = []
@@ -165,10 +169,10 @@ class _Loader:
         names = {name for name, _, _ in self.inputs}
         feeds = self._feeds("")
         has_eval = any(eval_name(self.file, n, len(names)) for n in names)
-        label_key = next((k for k in ("y_eval", "y") if k in self.file.arrays and k not in names), None)
-        if has_eval and label_key == "y":
-            self.notes.append("evaluation inputs without labels y_eval are left out; y labels the calibration feeds")
-        use_eval = has_eval and label_key == "y_eval"
+        label_key = self._label_key(names)
+        use_eval = has_eval and label_key is not None and label_key.endswith("_eval")
+        if has_eval and not use_eval:
+            self.notes.append("evaluation inputs are left out: they have no labels y_eval")
         eval_feeds = self._feeds("_eval") if use_eval else None
         judged = feeds if eval_feeds is None else eval_feeds
         labels = self._labels(label_key, judged) if label_key else None
@@ -186,6 +190,15 @@ class _Loader:
             understood=tuple(self.understood),
             notes=tuple(self.notes),
         )
+
+    def _label_key(self, inputs: set[str]) -> str | None:
+        wanted = ("y_eval", "y") if self.labels is None else (self.labels,)
+        key = next((k for k in wanted if k in self.file.arrays and k not in inputs), None)
+        if key is None and self.labels is not None:
+            has = ", ".join(repr(k[:40]) for k in list(self.file.arrays)[:10])
+            what = "no array of this name for the labels"
+            self._problem("DATA-LABELS", "labels", what, expected=repr(self.labels), got=has)
+        return key
 
     def _limited(self, feeds: dict[str, NDArray[Any]], what: str) -> dict[str, NDArray[Any]]:
         count = next(iter(feeds.values())).shape[0] if feeds else 0

@@ -13,12 +13,12 @@ from phases.baseline.accuracy import (
     MAX_DB,
     OWN_MEANING,
     AccuracyMeter,
-    Limits,
     Sums,
     class_numbers,
     layer_cliffs,
     weight_cliffs,
 )
+from phases.declared import Thresholds
 
 SCHEME = Scheme(activations="int8", weights="int8", bias="int32", power_of_two=True, not_power_of_two=())
 
@@ -100,7 +100,7 @@ def test_labels_without_a_float_model_and_float_model_without_labels() -> None:
 
 
 def test_limits_are_carried() -> None:
-    meter = AccuracyMeter(one_output(), {}, Limits(max_accuracy_drop=0.5, min_sqnr_db=3.0, min_top1_agreement=0.1))
+    meter = AccuracyMeter(one_output(), {}, Thresholds(max_accuracy_drop=0.5, min_sqnr_db=3.0, min_top1_agreement=0.1))
     meter.add({"y": codes([[1, 2, 3]])})
     e = meter.evidence()
     assert e is not None

@@ -73,6 +73,20 @@ def test_y_labels_the_feeds_where_there_is_no_evaluation_set(tmp_path: Path) -> 
     assert data.evaluation is data.feeds
 
 
+def test_labels_of_another_name(tmp_path: Path) -> None:
+    path = npz(tmp_path, x=images(2, 1, 1, 4, 4), classes=np.array([4, 5]), y=np.array([0, 0]))
+    labels = load_data(path, IMAGE, labels="classes").labels
+    assert labels is not None
+    assert labels.tolist() == [4, 5]
+    assert "expected 'digits'; got 'x', 'classes', 'y'" in refusal(path, labels="digits")
+
+
+def test_evaluation_inputs_without_labels_are_left_out(tmp_path: Path) -> None:
+    data = load_data(npz(tmp_path, x=images(2, 1, 1, 4, 4), x_eval=images(3, 1, 1, 4, 4), y=np.zeros(2, int)), IMAGE)
+    assert data.eval_feeds is None
+    assert data.notes[0] == "evaluation inputs are left out: they have no labels y_eval"
+
+
 def test_an_input_called_y_is_an_input(tmp_path: Path) -> None:
     data = load_data(npz(tmp_path, y=images(3, 2)), (("y", "float32", (1, 2)),))
     assert data.labels is None
