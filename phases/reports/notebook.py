@@ -1,0 +1,6 @@
+"""placeholder"""
+
+
+def render_notebook() -> bytes:
+    """Return."""
+    return b""
