@@ -107,6 +107,8 @@ def _reference_errors(manifest: Manifest) -> Iterator[str]:
     ends = (*manifest.model.inputs, *manifest.model.outputs)
     yield from (f"graph input or output {n!r}: nothing makes it" for n in ends if n not in made or n not in known)
     yield from (f"layout of {lay.tensor!r}: no such tensor" for lay in manifest.layouts if lay.tensor not in known)
+    if len({lay.tensor for lay in manifest.layouts}) != len(manifest.layouts):
+        yield "layouts: a tensor has two"
     for tensor in manifest.tensors:
         yield from _quantization_errors(tensor)
     yield from _dispatch_errors(manifest, known, ops)
@@ -131,6 +133,8 @@ def _dispatch_errors(manifest: Manifest, known: set[str], ops: set[str]) -> Iter
     placed = [name for d in manifest.dispatches for name in d.ops]
     if manifest.dispatches and sorted(placed) != sorted(ops):
         yield "dispatches: they do not hold every op exactly once"
+    if len({d.name for d in manifest.dispatches}) != len(manifest.dispatches):
+        yield "dispatches: a name occurs twice"
     for dispatch in manifest.dispatches:
         for name in (*dispatch.inputs, *dispatch.outputs):
             if name not in known:

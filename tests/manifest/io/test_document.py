@@ -204,6 +204,8 @@ def test_another_spelling_is_tampered(spoil: Any) -> None:
         (lambda v: v["dispatches"][0].update(ops=["gemm"]), "every op exactly once"),
         (lambda v: v["dispatches"][0].update(inputs=["zz"]), "'zz' is no tensor"),
         (lambda v: v["layouts"][0].update(tensor="zz"), "no such tensor"),
+        (lambda v: v["layouts"].append(v["layouts"][0]), "layouts: a tensor has two"),
+        (lambda v: v["dispatches"].append(v["dispatches"][0]), "a name occurs twice"),
     ],
 )
 def test_a_manifest_that_contradicts_itself_is_refused(change: Any, match: str) -> None:
