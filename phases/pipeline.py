@@ -72,3 +72,8 @@ def tool_version() -> str:
         return version(DISTRIBUTION)
     except PackageNotFoundError:
         return "0+source"
+
+
+def item_codes() -> frozenset[str]:
+    """Codes of the checklist items of all phases."""
+    return frozenset(item.code for phase in PHASES for item in phase.items)

@@ -21,6 +21,7 @@ Writing, as phase 1 does it::
 and does not write now is removed; files of other phases stay; files that the port does not list are never touched.
 """
 
+import secrets
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -70,10 +71,12 @@ class Port:
         """The content of a file, checked once more against the last commit.
 
         Raises:
-            KeyError: the port does not list it.
-            UpstreamError: it changed.
+            UpstreamError: it changed, or the port does not list it.
         """
-        expected = self.state.files[name]
+        expected = self.state.files.get(name)
+        if expected is None:
+            msg = f"{name}: missing: not among the files of the port"
+            raise UpstreamError(msg)
         try:
             data = (self.root / name).read_bytes()
         except OSError as error:
@@ -244,3 +247,23 @@ def _ctrl_c_after() -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
     if pressed:
         raise KeyboardInterrupt
+
+
+def write_person(root: Path, name: str, data: bytes, *, disk: Disk = DISK) -> None:
+    """Replace one of the person's own files at their request, as a whole; the caller is inside `writing`.
+
+    Raises:
+        RefusedError: the disk refused, or a link stands there.
+    """
+    if not held_here(root) or not is_person(name):
+        msg = f"{name}: write_person outside writing(), or not a person's file"
+        raise RuntimeError(msg)
+    try:
+        sha256_of(root, name)
+        beside = root / f".{name}.{secrets.token_hex(8)}.new"
+        disk.write(beside, data)
+        disk.replace(beside, root / name)
+        disk.sync(root)
+    except (UnsafePathError, OSError) as error:
+        what = f"cannot be written ({getattr(error, 'strerror', None) or error})"
+        raise RefusedError((Problem(code="PORT-WRITE", where=str(root / name), what=what),)) from error

@@ -1,0 +1,60 @@
+"""`python -m phases explain`: what a checklist item asks for, what an error code means."""
+
+import difflib
+
+import click
+
+from checklists.model import CheckItem
+from manifest.errors import Problem, RefusedError
+from phases.error_codes import Raised, error_codes
+from phases.exit_codes import OK
+from phases.pipeline import PHASES
+
+EPILOG = """\b
+Examples:
+  python -m phases explain BL009
+  python -m phases explain ONNX-SCALE-ZERO
+  python -m phases explain --all --markdown
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("code", required=False)
+@click.option("--all", "everything", is_flag=True, help="Every checklist item and every error code.")
+@click.option("--markdown", is_flag=True, help="As Markdown, for the documentation.")
+def explain(code: str | None, everything: bool, markdown: bool) -> int:
+    """Explain a checklist item (BL009) or an error code (ONNX-SCALE-ZERO)."""
+    if (code is None) == (not everything):
+        msg = "give a code, or --all"
+        raise click.UsageError(msg)
+    texts = _all_texts(markdown)
+    if everything:
+        click.echo("\n".join(texts.values()).rstrip("\n"))
+        return OK
+    wanted = str(code).upper()
+    if wanted not in texts:
+        near = difflib.get_close_matches(wanted, texts, 3)
+        remedy = f"did you mean {' or '.join(near)}?" if near else "python -m phases explain --all lists them"
+        raise RefusedError((Problem(code="OPTION-CODE", where=str(code), what="no such code", remedy=remedy),))
+    click.echo(texts[wanted].rstrip("\n"))
+    return OK
+
+
+def _all_texts(markdown: bool) -> dict[str, str]:
+    items = {item.code: _item(item, phase.name, markdown) for phase in PHASES for item in phase.items}
+    return items | {code: _error(code, places, markdown) for code, places in error_codes().items()}
+
+
+def _item(item: CheckItem[object], phase: str, markdown: bool) -> str:
+    head = f"## {item.code} {item.title}\n" if markdown else f"{item.code} {item.title}"
+    facts = f"Phase {phase}, level {item.level}. Basis: {item.basis}. Source: {item.source}."
+    return f"{head}\n{item.rule}\n{'' if not markdown else chr(10)}{facts}\n"
+
+
+def _error(code: str, places: tuple[Raised, ...], markdown: bool) -> str:
+    lines = [f"## {code}\n" if markdown else code]
+    for place in places:
+        lines += [f"- {text}" if markdown else f"  {text}" for text in place.texts]
+        rule = f"{place.rule} ({place.module})"
+        lines.append(f"  - {rule}" if markdown and place.texts else f"- {rule}" if markdown else f"    rule: {rule}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,51 @@
+"""`python -m phases oracle`: run the exact integer model on given inputs."""
+
+from pathlib import Path
+
+import click
+
+from manifest.errors import Problem, RefusedError
+from manifest.io import write_npz
+from phases import cli
+from phases.api import Arithmetic, load
+from phases.exit_codes import OK
+from phases.feeds import read_feeds
+
+EPILOG = """\b
+Examples:
+  python -m phases oracle digits.port --inputs x.npz --outputs y.npz
+  python -m phases oracle digits.port --inputs x.npz --outputs all.npz --all-tensors --arithmetic target
+
+The .npz of inputs holds arrays by ONNX input name (or in_0, in_1, ... by position, or x for a single input), in the
+model's exact shape or with one more axis in front; the results come back likewise, under their ONNX names.
+"""
+
+
+@click.command(epilog=EPILOG)
+@cli.PORT_ARGUMENT
+@click.option("--inputs", required=True, type=click.Path(path_type=Path), help="Inputs, an .npz.")
+@click.option("--outputs", required=True, type=click.Path(path_type=Path), help="Where results go, an .npz.")
+@click.option("--all-tensors", is_flag=True, help="Every quantised tensor, not the graph outputs alone.")
+@click.option(
+    "--arithmetic",
+    type=click.Choice(["reference", "target"]),
+    default="reference",
+    show_default=True,
+    help="reference: the file as written; target: what the kernels compute.",
+)
+def oracle(port: Path, inputs: Path, outputs: Path, all_tensors: bool, arithmetic: Arithmetic) -> int:
+    """Run the oracle of PORT, whatever its gate says; refuses a port that was tampered with (exit 3)."""
+    loaded = load(port)
+    if outputs.resolve().is_relative_to(port.resolve()) or outputs.resolve() == inputs.resolve():
+        what, expected = "results would overwrite what they come from", "a file outside the port that is not the inputs"
+        raise RefusedError(
+            (Problem(code="OPTION-OUTPUTS", where=f"--outputs {outputs}", what=what, expected=expected),)
+        )
+    feeds = read_feeds(inputs, loaded.manifest)
+    results = loaded.run_feeds(feeds, all_tensors=all_tensors, arithmetic=arithmetic)
+    write_npz(outputs, results)
+    for note in feeds.notes:
+        click.echo(f"note: {note}")
+    form = f"{feeds.count} feeds" if feeds.leading else "one feed in the model's exact shape"
+    click.echo(f"{len(results)} tensors, {form}, {arithmetic} arithmetic: {outputs}")
+    return OK

@@ -1,0 +1,115 @@
+"""The error codes of the whole tool, read from the code that raises them.
+
+Why read from the source: a table kept by hand forgets; what `explain` shows for `ONNX-SCALE-ZERO` is the text and
+the docstring at the place that says it.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+PACKAGES: Final = ("manifest", "oracle", "checklists", "presim", "bringup", "optimize", "phases")
+CODE: Final = re.compile(
+    r"^(?:BRINGUP|CHECK|DATA|DEVICE|GATE|MANIFEST|MODEL|NPZ|ONNX|OPTION|OPTIMIZE|ORACLE|ORT|PORT|"
+    r"PRESIM|QUANTIZE|TOML|WAIVER)(?:-[A-Z0-9]+)+$"
+)
+FIELDS: Final = ("what", "expected", "got", "remedy", "text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """One place that says a code: module, the rule (first paragraph of the docstring there), its texts."""
+
+    module: str
+    rule: str
+    texts: tuple[str, ...]
+
+
+@cache
+def error_codes() -> dict[str, tuple[Raised, ...]]:
+    """Every code with the places that say it, codes sorted."""
+    found: dict[str, list[Raised]] = {}
+    root = Path(__file__).resolve().parent.parent
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+            for code, raised in _scan(ast.parse(path.read_text(encoding="utf-8")), module):
+                places = found.setdefault(code, [])
+                if raised not in places:
+                    places.append(raised)
+    return {code: tuple(found[code]) for code in sorted(found)}
+
+
+def _scan(tree: ast.Module, module: str) -> Iterator[tuple[str, Raised]]:
+    for scope in ast.walk(tree):
+        if isinstance(scope, ast.FunctionDef):
+            rule = (ast.get_docstring(scope) or ast.get_docstring(tree) or "").split("\n\n")[0]
+            values = _assigned(scope)
+            for node in _own(scope):
+                for code in _codes(node):
+                    texts = tuple(dict.fromkeys(_texts(node, values)))
+                    yield code, Raised(module=module, rule=" ".join(rule.split()), texts=texts)
+
+
+def _own(scope: ast.FunctionDef) -> Iterator[ast.AST]:
+    """Nodes of a function that are not in a function inside it."""
+    stack: list[ast.AST] = list(scope.body)
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.FunctionDef)]
+
+
+def _codes(node: ast.AST) -> Iterator[str]:
+    """Codes that are direct parts of a call or a tuple."""
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.Call):
+        parts = [*node.args, *(k.value for k in node.keywords)]
+    elif isinstance(node, ast.Tuple):
+        parts = node.elts
+    for part in parts:
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and CODE.match(part.value):
+            yield part.value
+
+
+def _assigned(scope: ast.FunctionDef) -> dict[str, ast.expr]:
+    """The last text given to each local name."""
+    values: dict[str, ast.expr] = {}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            if isinstance(target, ast.Name):
+                values[target.id] = value
+            elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                pairs = zip(target.elts, value.elts, strict=True)
+                values |= {name.id: part for name, part in pairs if isinstance(name, ast.Name)}
+    return values
+
+
+def _texts(node: ast.AST, values: dict[str, ast.expr]) -> Iterator[str]:
+    """The words beside a code: plain and formatted strings, with `...` for what is filled in."""
+    if isinstance(node, ast.Tuple):
+        named = [("", part) for part in node.elts]
+    elif isinstance(node, ast.Call):
+        named = [*(("", part) for part in node.args), *((k.arg or "", k.value) for k in node.keywords)]
+    else:
+        named = []
+    for name, part in named:
+        if name and name not in FIELDS:
+            continue
+        text = _text(values.get(part.id, part) if isinstance(part, ast.Name) else part)
+        if text and " " in text.strip() and not CODE.match(text):
+            yield f"{name}: {text}" if name not in ("", "what", "text") else text
+
+
+def _text(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = (v.value if isinstance(v, ast.Constant) else "..." for v in node.values)
+        return "".join(str(part) for part in parts)
+    return ""

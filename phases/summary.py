@@ -1,0 +1,72 @@
+"""A gate in words and tables, for the end of a run and for `status`."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from checklists.model import GateReport, ItemResult, Verdict
+from phases.cli import plain, table, verdict_text
+
+OPEN: tuple[Verdict, ...] = (Verdict.FAIL, Verdict.NOT_RUN, Verdict.BLOCKED)
+
+
+def first_open(report: GateReport) -> ItemResult | None:
+    """The item that keeps a gate from PASS: the first FAIL, else the first NOT_RUN, else the first BLOCKED."""
+    for verdict in OPEN:
+        for item in report.items:
+            if item.verdict is verdict and (report.level == "hardware" or item.level == "host"):
+                return item
+    return None
+
+
+def print_items(console: Console, report: GateReport) -> None:
+    """The items of a gate as a table, waivers below."""
+    rows = table("item", "verdict", "title", "what was found")
+    for item in report.items:
+        rows.add_row(item.code, verdict_text(item.verdict), plain(item.title), plain(item.summary))
+    console.print(rows)
+    for waiver in report.waivers:
+        console.print(plain(f"waived: {waiver.line()}"))
+    for waiver in report.expired_waivers:
+        console.print(plain(f"waiver over, without effect: {waiver.line()}"))
+    for waiver in report.unused_waivers:
+        console.print(plain(f"waiver that met nothing to waive: {waiver.line()}"))
+
+
+def print_outcome(console: Console, root: Path, report: GateReport, *, has_data: bool) -> None:
+    """End of a run: items, verdict, the first open item in words, where the reports are, what to do next.
+
+    Args:
+        console: where results go.
+        root: the port.
+        report: the gate that was judged.
+        has_data: whether real data was given.
+    """
+    print_items(console, report)
+    console.print(f"gate {report.phase}: ", verdict_text(report.verdict), f" at {report.level} level", sep="")
+    item = first_open(report)
+    if item is not None:
+        console.print(plain(f"first open item: {item.code} {item.title}: {item.verdict}: {item.summary}"))
+    console.print(
+        plain(f"port: {root}   reports: {root / 'reports'}   gate: {root / 'gates' / f'{report.phase}.json'}")
+    )
+    for line in next_steps(root, report, has_data=has_data):
+        console.print(plain(f"next: {line}"))
+
+
+def next_steps(root: Path, report: GateReport, *, has_data: bool) -> tuple[str, ...]:
+    """What a person can do now, one line each."""
+    if report.passed:
+        return (f"python -m phases oracle {root} --inputs x.npz --outputs y.npz runs the oracle on other inputs",)
+    steps = []
+    if not has_data:
+        steps.append(f"python -m phases.baseline {root} --data real.npz gives the real-data items what they need")
+    item = first_open(report)
+    if item is not None:
+        steps.append(f"python -m phases explain {item.code} says what the item asks for")
+        if item.verdict is Verdict.FAIL and item.subjects:
+            about = (
+                f"--tensor or --op (one of {', '.join(item.subjects[:3])}) --reason ... --owner ... --until YYYY-MM-DD"
+            )
+            steps.append(f"python -m phases waive {root} {item.code} {about} records that you accept it")
+    return tuple(steps)
