@@ -2,11 +2,9 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import pytest
-
 from checklists.model import GateReport
-from manifest.model import Manifest, Observed, Quantization
-from phases.reports.html import range_row, render_html
+from manifest.model import Manifest
+from phases.reports.html import render_html
 
 
 class Reader(HTMLParser):
@@ -73,29 +71,3 @@ def test_every_gate_has_its_section(gate: GateReport, manifest: Manifest) -> Non
     page = render_html([gate, replace(gate, phase="presim")], manifest).decode()
     assert re.findall(r"<h1>(\w+) gate", page) == ["Baseline", "Presim"]
     assert "<title>presim gate" in page
-
-
-def test_a_range_is_drawn_where_the_data_lies(manifest: Manifest) -> None:
-    row = range_row(manifest.tensors[0])
-    assert row is not None
-    assert (row.holds, row.seen) == ("-64 .. 63.5", "-32 .. 63.5")
-    assert row.left == pytest.approx(25.1, abs=0.01)
-    assert row.left + row.width == pytest.approx(100.0, abs=0.01)
-    assert row.scale == "0.5 = 2^-1"
-
-
-def test_a_range_beyond_the_scale_is_clipped_to_the_bar(manifest: Manifest) -> None:
-    wide = replace(manifest.tensors[0], observed=Observed(minimum=-1e9, maximum=1e9, samples=1, saturated=2))
-    row = range_row(wide)
-    assert row is not None
-    assert (row.left, row.width) == (0.0, 100.0)
-
-
-def test_constants_and_per_channel_tensors_have_no_range_row(manifest: Manifest) -> None:
-    x = manifest.tensors[0]
-    assert range_row(replace(x, array="t000001")) is None
-    assert range_row(replace(x, quant=None)) is None
-    assert range_row(replace(x, quant=Quantization(scales=(1.0, 2.0), zero_points=(0, 0), axis=0))) is None
-    unseen = range_row(replace(x, observed=None))
-    assert unseen is not None
-    assert (unseen.seen, unseen.width) == ("not measured", 0.0)
