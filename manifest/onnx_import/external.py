@@ -72,6 +72,13 @@ def embed(model: onnx.ModelProto, folder: Path | None, *, max_bytes: int) -> lis
     return problems
 
 
+def external_files(path: Path) -> tuple[Path, ...]:
+    """Files that hold external data of a model that has been read without a problem, in the order of use."""
+    graph = onnx.ModelProto.FromString(path.read_bytes()).graph
+    found = (t for _, t in tensors(graph) if t.data_location == onnx.TensorProto.EXTERNAL)
+    return tuple(dict.fromkeys(path.parent.joinpath(*_components(_reference(t).location)) for t in found))
+
+
 def _problem(label: str, bad: _BadExternalError) -> Problem:
     return Problem(
         code="ONNX-EXTERNAL",

@@ -153,6 +153,16 @@ def raise_opset(model_bytes: bytes, to: int) -> bytes:
     return _bytes(model)
 
 
+def tensor_names(model_bytes: bytes) -> frozenset[str]:
+    """Every tensor of a model."""
+    return frozenset(_tensor_names(_parse(model_bytes).graph))
+
+
+def float_names(model_bytes: bytes) -> dict[str, str]:
+    """Quantize output -> the float tensor that it quantises."""
+    return {node.output[0]: node.input[0] for node in _parse(model_bytes).graph.node if is_quantize(node)}
+
+
 def _tensor_names(graph: onnx.GraphProto) -> set[str]:
     """Every tensor of a graph."""
     names = {name for node in graph.node for name in node.output if name}
