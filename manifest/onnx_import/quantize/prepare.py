@@ -1,0 +1,154 @@
+"""A float model made ready to be quantized.
+
+Shapes are fixed, weights that were inputs are constants, the opset is 13 or later, and what can be computed beforehand
+is computed.
+
+Why opset 13: it is the first whose ops all have the form that today's Q/DQ tools read; older files are converted,
+since Q/DQ written into them would be invalid.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import onnx
+from onnx import shape_inference, version_converter
+
+from manifest.errors import Problem, RefusedError
+from manifest.model import Note
+from manifest.onnx_import.quantize.runtime import folded
+from manifest.onnx_import.validate_text import quoted
+
+MIN_OPSET: Final = 13
+MIN_IR: Final = 8
+_CONVERSION_FAILURES: Final = (RuntimeError, ValueError, IndexError, TypeError, version_converter.ConvertError)
+
+
+def prepare(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> tuple[onnx.ModelProto, tuple[Note, ...]]:
+    """A copy of a validated float model, folded, with every shape inferred.
+
+    Args:
+        model: self-contained, sorted.
+        shapes: fixed shape of graph inputs that have open dimensions (others may be given too).
+
+    Returns:
+        The model and what was done to it.
+
+    Raises:
+        RefusedError: shapes that stay open or contradict the model, an opset that cannot be converted, or a model
+            that onnxruntime does not load.
+    """
+    ready = onnx.ModelProto()
+    ready.CopyFrom(model)
+    notes = [*_without_initializer_inputs(ready)]
+    _fix_shapes(ready, shapes)
+    ready.ir_version = max(ready.ir_version, MIN_IR)
+    ready, converted = _converted(ready)
+    ready = _clean(folded(ready))
+    return _inferred(ready), (*notes, *converted)
+
+
+def _without_initializer_inputs(model: onnx.ModelProto) -> Iterator[Note]:
+    constants = {tensor.name for tensor in model.graph.initializer}
+    kept = [value for value in model.graph.input if value.name not in constants]
+    count = len(model.graph.input) - len(kept)
+    if count:
+        del model.graph.input[:]
+        model.graph.input.extend(kept)
+        yield Note(
+            code="QUANT-CONSTANT-INPUTS", where="model", text=f"{count} inputs with a stored value are constants"
+        )
+
+
+def _fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Write the shapes into the inputs and forget every other one, so that inference starts from the inputs."""
+    problems: list[Problem] = []
+    for value in model.graph.input:
+        problems += _fix_one(value, shapes.get(value.name))
+    if problems:
+        raise RefusedError(tuple(problems))
+    del model.graph.value_info[:]
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+
+
+def _fix_one(value: onnx.ValueInfoProto, shape: tuple[int, ...] | None) -> Iterator[Problem]:
+    tensor = value.type.tensor_type
+    where = f"input {quoted(value.name)}"
+    dims = list(tensor.shape.dim)
+    if shape is None:
+        for axis, dim in enumerate(dims):
+            if not dim.HasField("dim_value"):
+                what = f"dimension {axis} ({dim.dim_param or 'unnamed'}) is open"
+                remedy = f"give --data, or --shape {value.name}=..."
+                yield Problem(code="QUANT-OPEN-SHAPE", where=where, what=what, expected="a fixed size", remedy=remedy)
+        return
+    clash = tensor.HasField("shape") and (
+        len(dims) != len(shape)
+        or any(d.HasField("dim_value") and d.dim_value != s for d, s in zip(dims, shape, strict=True))
+    )
+    if clash or min(shape, default=1) < 1:
+        expected = str([d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dims])
+        what = "the given shape does not fit"
+        yield Problem(code="QUANT-SHAPE", where=where, what=what, expected=expected, got=str(list(shape)))
+        return
+    tensor.ClearField("shape")
+    tensor.shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=size) for size in shape)
+
+
+def _converted(model: onnx.ModelProto) -> tuple[onnx.ModelProto, tuple[Note, ...]]:
+    opset = next((entry.version for entry in model.opset_import if entry.domain == ""), 0)
+    if opset >= MIN_OPSET:
+        return model, ()
+    used = {node.domain for node in model.graph.node}
+    kept = [entry for entry in model.opset_import if entry.domain == "" or entry.domain in used]
+    del model.opset_import[:]
+    model.opset_import.extend(kept)
+    try:
+        ready = version_converter.convert_version(model, MIN_OPSET)
+    except _CONVERSION_FAILURES as error:
+        reason = " ".join(str(error).split())[:300]
+        remedy = f"export the model with opset {MIN_OPSET} or later"
+        what = f"opset {opset} cannot be converted to {MIN_OPSET}, the first that the QDQ form needs"
+        raise RefusedError(
+            (Problem(code="QUANT-OPSET", where="model", what=what, got=reason, remedy=remedy),)
+        ) from error
+    text = f"converted from opset {opset} to {MIN_OPSET} before quantization"
+    return ready, (Note(code="QUANT-OPSET-CONVERTED", where="model", text=text),)
+
+
+def _clean(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Without onnxruntime's traces: imports of its own domains, metadata, orders that vary from run to run."""
+    used = {node.domain for node in model.graph.node} | {""}
+    kept = [entry for entry in model.opset_import if entry.domain in used]
+    del model.opset_import[:]
+    model.opset_import.extend(sorted(kept, key=lambda entry: entry.domain))
+    model.ClearField("metadata_props")
+    tensors = sorted(model.graph.initializer, key=lambda tensor: tensor.name)
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(tensors)
+    taken = {node.name for node in model.graph.node if node.name}
+    seen: set[str] = set()
+    for node in model.graph.node:
+        if not node.name or node.name in seen:
+            base = f"{node.op_type}_{next((o for o in node.output if o), '')}"
+            node.name = base
+            count = 1
+            while node.name in taken:
+                count += 1
+                node.name = f"{base}_{count}"
+            taken.add(node.name)
+        seen.add(node.name)
+    return model
+
+
+def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    del model.graph.value_info[:]
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    try:
+        ready = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:300]
+        what = "its shapes cannot be inferred"
+        raise RefusedError((Problem(code="QUANT-INFERENCE", where="model", what=what, got=reason),)) from error
+    return ready
