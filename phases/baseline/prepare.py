@@ -195,7 +195,14 @@ def _quantize(
         _quantized_here(import_bytes(quantized.model_bytes, device=options.device, host_ops=options.host_ops))
         for _ in range(2)
     )
-    return first, again, data, quantized.model_bytes, floats, quantized.notes
+    return (
+        first,
+        again,
+        data,
+        quantized.model_bytes,
+        floats,
+        tuple(f"{n.code} {n.where}: {n.text}" for n in quantized.notes),
+    )
 
 
 def _quantized_here(imported: Imported) -> Imported:
