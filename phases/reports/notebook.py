@@ -66,10 +66,7 @@ if not rows:
 
 def render_notebook() -> bytes:
     """Return the notebook, without outputs; the same bytes every time."""
-    cells = [
-        (new_code_cell if kind == "code" else new_markdown_cell)(source, id=f"baseline-{n:02}")
-        for n, (kind, source) in enumerate(CELLS, 1)
-    ]
+    cells = [_cell(kind, source, f"baseline-{n:02}") for n, (kind, source) in enumerate(CELLS, 1)]
     notebook = new_notebook(
         cells=cells,
         metadata={
@@ -80,3 +77,10 @@ def render_notebook() -> bytes:
     nbformat.validate(notebook)
     text: str = nbformat.writes(notebook)
     return (text.rstrip("\n") + "\n").encode("utf-8")
+
+
+def _cell(kind: str, source: str, name: str) -> nbformat.NotebookNode:
+    """One cell with an id that does not change."""
+    if kind == "code":
+        return new_code_cell(source, id=name)
+    return new_markdown_cell(source, id=name)
