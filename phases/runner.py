@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from checklists.evaluate import evaluate
 from checklists.model import GateReport, Level, Waiver
+from manifest.clearance import DESIGN, MANIFEST, Clearance, issue
 from manifest.errors import UpstreamError
 from manifest.io import canonical_json, sha256_hex
 from phases.gates import VALUE_PREFIX, GateView, last_present, read_gates
@@ -129,6 +130,24 @@ def require_passed(root: Path, through: str, today: date | None = None) -> Port:
     if lines:
         raise UpstreamError("\n".join(lines))
     return open_port(root)
+
+
+def clear(root: Path, through: str, *, today: date | None = None) -> Clearance:
+    """The right to go on from a port; the only place that gives it.
+
+    Args:
+        root: the port.
+        through: the last phase whose gate has to be PASS.
+        today: the day that waivers are judged by, the current one if None.
+
+    Raises:
+        RefusedError: `root` is no port.
+        UpstreamError: one line per file that changed and per gate that is not PASS, missing or stale.
+        LockedError: another run is changing it right now.
+    """
+    port = require_passed(root, through, today)
+    design = port.read(DESIGN) if DESIGN in port.state.files and through != PHASES[0].name else None
+    return issue(root, through, port.read(MANIFEST), design, today=today)
 
 
 def _first_open(view: GateView) -> str:
