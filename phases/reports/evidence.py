@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from checklists.model import GateReport, one_line
 from checklists.report import load_report
 from manifest.errors import Problem, RefusedError, UpstreamError
-from manifest.io import load_arrays, manifest_from_json, read_npz, sha256_hex
+from manifest.io import load_arrays, manifest_from_json, parse_canonical, sha256_hex
 from manifest.model import Manifest
 from oracle.run import Oracle
 from phases.reports.ranges import range_row
@@ -26,6 +26,7 @@ GATE: Final = "gates/baseline.json"
 MANIFEST: Final = "manifest.json"
 TENSORS: Final = "tensors.npz"
 CANARY: Final = "data/canary.npz"
+CANARY_NAMES: Final = "data/canary.json"
 SHOWN: Final = 60
 """Bars of a plot at most; a title says how many there are."""
 
@@ -39,14 +40,16 @@ class Evidence:
         gate: the baseline gate.
         manifest: the deployment manifest.
         arrays: its constants by key.
-        canary: arrays by ONNX name; empty where phase 1 had no data.
+        inputs: canary inputs by ONNX name, (F, *shape); empty where phase 1 had no data.
+        stored: what the oracle gave for the first of them in phase 1, by ONNX name, (1, *shape).
     """
 
     root: Path
     gate: GateReport
     manifest: Manifest
     arrays: Mapping[str, NDArray[Any]]
-    canary: Mapping[str, NDArray[Any]]
+    inputs: Mapping[str, NDArray[Any]]
+    stored: Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,27 +82,29 @@ def load_evidence(root: Path) -> Evidence:
         UpstreamError: the gate is tampered with, or a file is missing or not what it judged.
     """
     gate = load_report(_bytes(root, GATE), GATE)
-    files = {name: _judged(root, name, gate) for name in (MANIFEST, TENSORS)}
-    canary: Mapping[str, NDArray[Any]] = {}
+    manifest = manifest_from_json(_judged(root, MANIFEST, gate))
+    arrays = load_arrays(_judged(root, TENSORS, gate))
+    inputs: dict[str, NDArray[Any]] = {}
+    stored: dict[str, NDArray[Any]] = {}
     if CANARY in gate.inputs:
-        _judged(root, CANARY, gate)
-        canary = read_npz(root / CANARY)
-    manifest = manifest_from_json(files[MANIFEST])
-    return Evidence(root=root, gate=gate, manifest=manifest, arrays=load_arrays(files[TENSORS]), canary=canary)
+        canary = load_arrays(_judged(root, CANARY, gate))
+        names = parse_canonical(_judged(root, CANARY_NAMES, gate), CANARY_NAMES)
+        inputs = {name: canary[key] for name, key in names["inputs"].items()}
+        stored = {name: canary[key] for name, key in names["tensors"].items()}
+    return Evidence(root=root, gate=gate, manifest=manifest, arrays=arrays, inputs=inputs, stored=stored)
 
 
 def rerun_canary(evidence: Evidence) -> tuple[CanaryRow, ...]:
     """Run the first canary through the oracle and compare every tensor that is stored for it.
 
     Returns:
-        One row per stored tensor, in the order of the archive; empty without a canary.
+        One row per stored tensor, in the order of their names; empty without a canary.
     """
-    inputs = {n: evidence.canary[n][:1] for n in evidence.manifest.model.inputs if n in evidence.canary}
-    stored = {n: a for n, a in evidence.canary.items() if n not in inputs}
-    if not stored:
+    if not evidence.stored:
         return ()
-    got = Oracle(evidence.manifest, evidence.arrays).run(inputs, arithmetic="reference", keep="all")
-    return tuple(_canary_row(name, array, got.get(name)) for name, array in stored.items())
+    first = {name: array[:1] for name, array in evidence.inputs.items()}
+    got = Oracle(evidence.manifest, evidence.arrays).run(first, arithmetic="reference", keep="all")
+    return tuple(_canary_row(name, evidence.stored[name], got.get(name)) for name in sorted(evidence.stored))
 
 
 def plot_ranges(manifest: Manifest) -> Plot:
@@ -149,8 +154,8 @@ def label(name: str, limit: int = 60) -> str:
 
 
 def _canary_row(name: str, stored: NDArray[Any], got: NDArray[Any] | None) -> CanaryRow:
-    """Compare one tensor bit for bit; one that the oracle does not give, or of another size, differs everywhere."""
-    if got is None or got.size != stored.size or got.dtype != stored.dtype:
+    """Compare one tensor bit for bit; one that the oracle does not give, or of another form, differs everywhere."""
+    if got is None or got.shape != stored.shape or got.dtype != stored.dtype:
         return CanaryRow(tensor=name, elements=stored.size, differing=stored.size)
     bits = np.dtype(f"u{stored.dtype.itemsize}")
     left, right = (np.ascontiguousarray(a).reshape(-1).view(bits) for a in (stored, got))

@@ -81,6 +81,6 @@ def render_notebook() -> bytes:
 
 def _cell(kind: str, source: str, name: str) -> nbformat.NotebookNode:
     """One cell with an id that does not change."""
-    if kind == "code":
-        return new_code_cell(source, id=name)
-    return new_markdown_cell(source, id=name)
+    cell: nbformat.NotebookNode
+    cell = new_code_cell(source, id=name) if kind == "code" else new_markdown_cell(source, id=name)
+    return cell
