@@ -1,1 +1,132 @@
-import onnx as onnx
+"""ONNX files to manifests: the only package that knows onnx.
+
+`import_model` refuses with every problem of the file at once (one line each), or returns a manifest whose meaning is
+exact integers.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy.typing as npt
+import onnx
+
+from manifest.device import load_device
+from manifest.errors import RefusedError
+from manifest.layout import default_layouts
+from manifest.model import Manifest, ModelInfo, Note, Target
+from manifest.onnx_import.builder import Builder
+from manifest.onnx_import.fold import fold
+from manifest.onnx_import.graph import Graph, Shape, build
+from manifest.onnx_import.inputs import fix_shapes, prune, resolve
+from manifest.onnx_import.inspect import ModelSummary, inspect_model
+from manifest.onnx_import.load import Loaded, read_bytes, read_model
+from manifest.onnx_import.lower import lower, rules
+from manifest.onnx_import.scheme import cliff_notes, scheme_of
+from manifest.onnx_import.survey import float_model, format_of, import_notes
+from manifest.onnx_import.validate import validate
+
+__all__ = ["Imported", "ModelSummary", "import_bytes", "import_model", "inspect_model"]
+
+_HASH_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import gives.
+
+    Attributes:
+        manifest: the deployment manifest, without dispatches.
+        arrays: constants by their key in the manifest.
+        model_bytes: the model, self-contained: sorted, shapes fixed, external data embedded.
+        dequantised: float ONNX tensor -> integer tensor whose value it is.
+    """
+
+    manifest: Manifest
+    arrays: Mapping[str, npt.NDArray[Any]]
+    model_bytes: bytes
+    dequantised: Mapping[str, str]
+
+
+def import_model(
+    path: Path, *, device: str = "npu2", shapes: Mapping[str, Shape] | None = None, host_ops: bool = False
+) -> Imported:
+    """Import an ONNX file.
+
+    Args:
+        path: the file; external data is read from its folder only.
+        device: name of a device of the catalogue.
+        shapes: fixed shapes of graph inputs by name, for open dimensions.
+        host_ops: allow float ops that run on the host.
+
+    Raises:
+        RefusedError: with every problem found.
+    """
+    loaded = read_model(path)
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_HASH_CHUNK):
+            digest.update(chunk)
+    return _import(loaded, digest.hexdigest(), device, shapes or {}, host_ops)
+
+
+def import_bytes(
+    data: bytes, *, device: str = "npu2", shapes: Mapping[str, Shape] | None = None, host_ops: bool = False
+) -> Imported:
+    """As `import_model`, from memory and without external data."""
+    return _import(read_bytes(data), hashlib.sha256(data).hexdigest(), device, shapes or {}, host_ops)
+
+
+def _import(loaded: Loaded, sha256: str, device: str, shapes: Mapping[str, Shape], host_ops: bool) -> Imported:
+    """The steps: validate, fix shapes, fold, lower, assemble."""
+    catalogue = load_device(device)
+    graph, notes = _prepared(loaded, shapes, host_ops)
+    b, problems = lower(graph, host_ops=host_ops)
+    if problems:
+        raise RefusedError(problems)
+    tensors = tuple(sorted(b.tensors.values(), key=lambda t: t.name))
+    ops = tuple(b.ops)
+    manifest = Manifest(
+        model=_info(loaded.model, sha256, graph, b),
+        target=Target(device=device),
+        scheme=scheme_of(b.tensors, ops),
+        tensors=tensors,
+        ops=ops,
+        layouts=default_layouts(tensors, ops, catalogue),
+        notes=(*loaded.notes, *notes, *b.notes, *cliff_notes(b.tensors, b.arrays, ops)),
+    )
+    return Imported(
+        manifest=manifest,
+        arrays=dict(b.arrays),
+        model_bytes=fix_shapes(loaded.model, graph).SerializeToString(deterministic=True),
+        dequantised=dict(b.dequantised),
+    )
+
+
+def _prepared(loaded: Loaded, shapes: Mapping[str, Shape], host_ops: bool) -> tuple[Graph, tuple[Note, ...]]:
+    """The folded graph with all shapes known, or every problem that stands in the way."""
+    graph = build(loaded.model)
+    fixed = resolve(graph, shapes)
+    folded, found = fold(graph, fixed.shapes, rules(host_ops=host_ops), host_ops=host_ops)
+    problems = validate(loaded.model)
+    known = {p.code for p in problems}
+    problems += [p for p in (*fixed.problems, *float_model(graph), *found) if p.code not in known]
+    if problems:
+        raise RefusedError(tuple(dict.fromkeys(problems)))
+    pruned, notes = prune(folded, loaded.model)
+    return pruned, (*notes, *import_notes(graph))
+
+
+def _info(model: onnx.ModelProto, sha256: str, graph: Graph, b: Builder) -> ModelInfo:
+    """Where the manifest comes from."""
+    return ModelInfo(
+        sha256=sha256,
+        format=format_of(b.ops),
+        opset=graph.opset,
+        ir_version=model.ir_version,
+        producer=f"{model.producer_name} {model.producer_version}".strip(),
+        inputs=tuple(p.name for p in graph.inputs),
+        outputs=graph.output_names(),
+    )

@@ -1,0 +1,150 @@
+"""Graph inputs: open dimensions, inputs that nothing reads, and the model file with both settled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import onnx
+
+from manifest.errors import Problem
+from manifest.model import Note
+from manifest.onnx_import.graph import Graph, Port, Shape
+
+_MAX_DIM: Final = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """Shapes of the graph inputs that are known, and what is wrong with the others."""
+
+    shapes: Mapping[str, Shape]
+    problems: tuple[Problem, ...]
+
+
+def resolve(graph: Graph, given: Mapping[str, Shape]) -> Fixed:
+    """Shapes of the graph inputs from the file and from `given` (input name -> shape)."""
+    shapes: dict[str, Shape] = {}
+    problems: list[Problem] = []
+    names = [p.name for p in graph.inputs]
+    problems += [
+        Problem(
+            code="ONNX-SHAPE-OPTION",
+            where=f"--shape {name}",
+            what="the model has no such input",
+            expected=", ".join(names),
+        )
+        for name in given
+        if name not in names
+    ]
+    for port in graph.inputs:
+        problem = _given_problem(port, given[port.name]) if port.name in given else _open_problem(port)
+        if problem is not None:
+            problems.append(problem)
+        elif port.name in given:
+            shapes[port.name] = tuple(given[port.name])
+        else:
+            shapes[port.name] = tuple(int(d) for d in port.dims or ())
+    return Fixed(shapes=shapes, problems=tuple(problems))
+
+
+def _given_problem(port: Port, shape: Shape) -> Problem | None:
+    """Why a given shape does not fit an input."""
+    fits = all(0 < d <= _MAX_DIM for d in shape)
+    if port.dims is not None:
+        same = len(shape) == len(port.dims)
+        fits = fits and same and all(isinstance(d, str) or d == s for d, s in zip(port.dims, shape, strict=True))
+    if fits:
+        return None
+    return Problem(
+        code="ONNX-SHAPE-OPTION",
+        where=f"--shape {port.name}",
+        what="the shape does not fit the input",
+        expected=_dims_text(port),
+        got=",".join(str(d) for d in shape),
+    )
+
+
+def _dims_text(port: Port) -> str:
+    """`[N, 3, 224, 224]`, with `?` for a dimension without a name."""
+    return "any shape" if port.dims is None else f"[{', '.join(str(d) or '?' for d in port.dims)}]"
+
+
+def _open_problem(port: Port) -> Problem | None:
+    """Which dimensions are open and how to fix them."""
+    if port.dims is None:
+        what, example = "the input has no shape", "1,..."
+    else:
+        still = [(i, d) for i, d in enumerate(port.dims) if isinstance(d, str)]
+        if not still:
+            return None
+        what = ", ".join(_dim_text(i, d) for i, d in still) + (" is open" if len(still) == 1 else " are open")
+        example = ",".join("1" if i == 0 else "<n>" if isinstance(d, str) else str(d) for i, d in enumerate(port.dims))
+    return Problem(
+        code="ONNX-OPEN-DIM",
+        where=f"graph input {port.name!r}",
+        what=what,
+        expected="fixed dimensions",
+        got=_dims_text(port),
+        remedy=f"fix them with --shape {port.name}={example}, or give --data, which fixes them",
+    )
+
+
+def _dim_text(position: int, name: str) -> str:
+    """`dim 0 ('N', probably the batch)`."""
+    guess = "probably the batch" if position == 0 else ""
+    inside = ", ".join(part for part in (repr(name) if name else "", guess) if part)
+    return f"dim {position} ({inside})" if inside else f"dim {position}"
+
+
+def prune(graph: Graph, model: onnx.ModelProto) -> tuple[Graph, tuple[Note, ...]]:
+    """The graph without inputs that no node of the file reads; a note for each.
+
+    An input that is read only to ask for its shape stays: onnxruntime wants it fed.
+    """
+    read = {name for node in model.graph.node for name in node.input} | set(graph.output_names())
+    unused = [p.name for p in graph.inputs if p.name not in read]
+    notes = tuple(
+        Note(code="INPUT-UNUSED", where=name, text="no node reads this graph input: it was left out") for name in unused
+    )
+    notes += tuple(
+        Note(
+            code="INPUT-CONSTANT", where=value.name, text="initializer that is also a graph input: taken as a constant"
+        )
+        for value in model.graph.input
+        if value.name in graph.constants and model.ir_version >= 4
+    )
+    return replace(graph, inputs=tuple(p for p in graph.inputs if p.name not in unused)), notes
+
+
+def fix_shapes(model: onnx.ModelProto, graph: Graph) -> onnx.ModelProto:
+    """A copy of the model with fixed input shapes; inputs that are constants or unused are no inputs any more.
+
+    Why: onnxruntime takes an initializer that is also an input for a value that may change, and then fuses nothing
+    that depends on it.
+    """
+    fixed = onnx.ModelProto()
+    fixed.CopyFrom(model)
+    kept = {p.name for p in graph.inputs}
+    inputs = [value for value in fixed.graph.input if value.name in kept]
+    del fixed.graph.input[:]
+    fixed.graph.input.extend(inputs)
+    if any(isinstance(d, str) for value in model.graph.input for d in _open(value)):
+        del fixed.graph.value_info[:]
+    for value in (*fixed.graph.input, *fixed.graph.output):
+        shape = graph.shapes.get(value.name)
+        if shape is not None:
+            _set_shape(value, shape)
+    return fixed
+
+
+def _open(value: onnx.ValueInfoProto) -> list[str]:
+    """Names of open dimensions."""
+    return [d.dim_param for d in value.type.tensor_type.shape.dim if not d.HasField("dim_value")]
+
+
+def _set_shape(value: onnx.ValueInfoProto, shape: Shape) -> None:
+    """Write fixed dimensions."""
+    dims = value.type.tensor_type.shape
+    dims.ClearField("dim")
+    for size in shape:
+        dims.dim.add().dim_value = size

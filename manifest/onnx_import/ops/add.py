@@ -1,0 +1,176 @@
+"""Add and com.microsoft QLinearAdd: two activations or an activation and a constant, one rounding."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from manifest.model import Origin, Requantization
+from manifest.onnx_import import quant as quantities
+from manifest.onnx_import.accumulate import accumulator
+from manifest.onnx_import.builder import Builder, Units
+from manifest.onnx_import.emit import Draft, emit_chain, emit_codes, reference_of
+from manifest.onnx_import.graph import Constant, Node, Shape, refusal
+from manifest.onnx_import.linear import stated_output
+from manifest.onnx_import.operands import (
+    Operand,
+    check_real,
+    codes,
+    exact_constant,
+    one_scale,
+    operand,
+)
+from manifest.onnx_import.quant import dtype_of
+from manifest.onnx_import.requantize import Output, aligned
+from manifest.onnx_import.rules import Facts
+from manifest.onnx_import.shapes import broadcast
+
+FAR_APART: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """One operand: tensor name, exact value of a unit, largest |integer| (None: not known), power-of-two scale."""
+
+    name: str
+    unit: Fraction
+    largest: int | None
+    integral: bool = True
+
+
+def shape(node: Node, facts: Facts) -> tuple[Shape, ...]:
+    """The broadcast of both shapes."""
+    return (broadcast(node, [facts.shape(node, 0), facts.shape(node, 1)]),)
+
+
+def shape_qlinear(node: Node, facts: Facts) -> tuple[Shape, ...]:
+    """The broadcast of both shapes of QLinearAdd and QLinearMul."""
+    return (broadcast(node, [facts.shape(node, 0), facts.shape(node, 3)]),)
+
+
+def _of(item: Operand) -> Term:
+    return Term(name=item.name, unit=item.scale, largest=item.largest)
+
+
+def constant_operand(b: Builder, node: Node, constant: Constant, alias: str) -> Operand:
+    """A constant operand as integers with one scale."""
+    fixed = exact_constant(node, constant)
+    if fixed.quant is None:
+        raise TypeError(constant.origin)
+    one_scale(node, fixed.quant, constant.origin)
+    tensor = b.add_constant(fixed, "constant", alias=alias)
+    return operand(b, tensor.name)
+
+
+def _term(b: Builder, node: Node, position: int) -> Term:
+    """An operand of a float Add."""
+    name = node.input(position)
+    if name in b.graph.constants:
+        return _of(constant_operand(b, node, b.graph.constants[name], name))
+    value = b.value(node, position)
+    check_real(b, node, value)
+    if value.kind == "real":
+        return _of(operand(b, value.tensor))
+    units = b.units.get(value.tensor)
+    if units is None or len(units.values) > 1:
+        raise refusal(
+            node,
+            "ONNX-UNITS",
+            f"input {name!r} is exact with one scale per channel",
+            expected="a QuantizeLinear in front of the Add",
+            remedy="quantize the input of the Add, or its producer's weights per tensor",
+        )
+    return Term(name=value.tensor, unit=units.values[0], largest=None, integral=units.integral)
+
+
+def codes_operand(b: Builder, node: Node, position: int) -> Operand:
+    """An operand of a QLinearAdd or QLinearMul: activation or constant, then scale, then zero point."""
+    name = node.input(position)
+    constant = b.graph.constants.get(name)
+    if constant is None:
+        return codes(b, node, position, position + 1, position + 2)
+    array = constant.array
+    quant, _ = quantities.read(b.graph, node, position + 1, position + 2, dtype_of(array), axis=None, rank=array.ndim)
+    one_scale(node, quant, name)
+    return operand(b, b.add_constant(constant, "constant", alias=name, quant=quant).name)
+
+
+def _warn_far_apart(b: Builder, node: Node, terms: tuple[Term, Term]) -> None:
+    """Note scales so far apart that the alignment shift eats one operand."""
+    small, large = sorted((t.unit, t.name) for t in terms)
+    ratio = large[0] / small[0]
+    if ratio >= 1 << FAR_APART:
+        bits = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+        b.note(
+            "ADD-SCALES-FAR-APART",
+            node.name,
+            f"scale {float(small[0]):g} of {small[1]!r} and scale {float(large[0]):g} of {large[1]!r} are about "
+            f"2**{bits} apart: aligning them takes a shift of {bits} and the smaller one may vanish in the output",
+        )
+
+
+def _draft(b: Builder, node: Node, terms: tuple[Term, Term], origin: Origin) -> Draft:
+    _warn_far_apart(b, node, terms)
+    units = _common(terms)
+    ratios = [t.unit for t in terms]
+    inside = origin == "qoperator"
+
+    def requant(output: Output) -> Requantization:
+        kind = "scale_f32" if inside else reference_of(units, output) if _powers(terms) else "rational"
+        return aligned([r / output.scale for r in ratios], output, kind, inside=inside)
+
+    return Draft(
+        node=node, type="Add", inputs=(terms[0].name, terms[1].name), requant=requant, units=units, origin=origin
+    )
+
+
+def _powers(terms: tuple[Term, Term]) -> bool:
+    """Whether both units are powers of two."""
+    return all(quantities.exponent_of(float(t.unit)) is not None and t.integral for t in terms)
+
+
+def _common(terms: tuple[Term, Term]) -> Units:
+    """The largest unit of which both operands are whole multiples."""
+    first, second = (t.unit for t in terms)
+    step = Fraction(
+        _gcd(first.numerator * second.denominator, second.numerator * first.denominator),
+        first.denominator * second.denominator,
+    )
+    return Units(values=(step,), integral=all(t.integral for t in terms))
+
+
+def _gcd(left: int, right: int) -> int:
+    while right:
+        left, right = right, left % right
+    return left
+
+
+def _bounded(draft: Draft, terms: tuple[Term, Term], output: Output) -> Draft:
+    """The draft with the bound of the aligned sum, where both ranges are known."""
+    if any(t.largest is None for t in terms):
+        return draft
+    requant = draft.requant(output)
+    sizes = [m * (t.largest or 0) for m, t in zip(requant.multipliers, terms, strict=True)]
+    offset = abs(output.zero_point) << requant.shifts[0] if requant.zero_point_inside else 0
+    return Draft(
+        node=draft.node,
+        type=draft.type,
+        inputs=draft.inputs,
+        requant=draft.requant,
+        units=draft.units,
+        origin=draft.origin,
+        accumulator=accumulator(sum(sizes) + offset),
+    )
+
+
+def lower(node: Node, b: Builder) -> None:
+    """Add of dequantised values, exact tensors and constants."""
+    terms = (_term(b, node, 0), _term(b, node, 1))
+    emit_chain(b, _draft(b, node, terms, "qdq"), b.plan.chains[node.index])
+
+
+def lower_qlinear(node: Node, b: Builder) -> None:
+    """QLinearAdd: a, scale, zero point, b, scale, zero point, y scale, zero point; zero point inside the rounding."""
+    terms = (_of(codes_operand(b, node, 0)), _of(codes_operand(b, node, 3)))
+    output = stated_output(b, node, 6, 7)
+    draft = _bounded(_draft(b, node, terms, "qoperator"), terms, output)
+    emit_codes(b, draft, output, node.outputs[0], b.shape(node.outputs[0]))

@@ -1,0 +1,89 @@
+"""Mul by a constant and com.microsoft QLinearMul by a constant."""
+
+from manifest.model import Requantization
+from manifest.onnx_import.accumulate import accumulator
+from manifest.onnx_import.builder import Builder, Units
+from manifest.onnx_import.emit import Draft, emit_chain, emit_codes, reference_of, unit_ratios
+from manifest.onnx_import.graph import Node, refusal
+from manifest.onnx_import.linear import stated_output
+from manifest.onnx_import.operands import Operand, check_real, operand
+from manifest.onnx_import.ops import add
+from manifest.onnx_import.requantize import Output, per_channel
+
+shape = add.shape
+shape_qlinear = add.shape_qlinear
+
+
+def _constant_position(b: Builder, node: Node, second: int) -> int:
+    """Position of the constant factor; refuses a product of two activations by name."""
+    for position in (second, 0):
+        if node.input(position) in b.graph.constants:
+            return position
+    raise refusal(
+        node,
+        "ONNX-MUL-ACTIVATIONS",
+        f"{node.type} of two activations is not supported",
+        expected="one constant factor",
+        got=f"{node.input(0)!r} and {node.input(second)!r}",
+    )
+
+
+def lower(node: Node, b: Builder) -> None:
+    """Mul of a dequantised value or exact tensor by a constant."""
+    position = _constant_position(b, node, 1)
+    name = node.input(position)
+    value = b.value(node, 1 - position)
+    check_real(b, node, value)
+    factor = add.constant_operand(b, node, b.graph.constants[name], name)
+    chain = b.plan.chains[node.index]
+    if value.kind == "real":
+        emit_chain(b, _product(b, node, operand(b, value.tensor), factor, qoperator=False), chain)
+        return
+    units = b.units.get(value.tensor)
+    scaled = (
+        None
+        if units is None
+        else Units(values=tuple(u * factor.scale for u in units.values), axis=units.axis, integral=units.integral)
+    )
+    if scaled is None:
+        raise refusal(node, "ONNX-UNITS", f"input {value.tensor!r} has no common scale")
+    emit_chain(b, _draft(node, (value.tensor, factor.name), scaled, powers=True), chain)
+
+
+def _draft(node: Node, inputs: tuple[str, ...], units: Units, *, powers: bool) -> Draft:
+    def requant(output: Output) -> Requantization:
+        kind = reference_of(units, output) if powers else "rational"
+        return per_channel(unit_ratios(units, output), output, kind)
+
+    return Draft(node=node, type="Mul", inputs=inputs, requant=requant, units=units)
+
+
+def _product(b: Builder, node: Node, x: Operand, factor: Operand, *, qoperator: bool) -> Draft:
+    """A product of codes."""
+    units = Units(values=(x.scale * factor.scale,))
+    powers = x.power_of_two and factor.power_of_two
+
+    def requant(output: Output) -> Requantization:
+        kind = reference_of(units, output) if powers else "rational"
+        chosen = "scale_f32" if qoperator else kind
+        return per_channel(unit_ratios(units, output), output, chosen, inside=qoperator)
+
+    return Draft(
+        node=node,
+        type="Mul",
+        inputs=(x.name, factor.name),
+        requant=requant,
+        units=units,
+        origin="qoperator" if qoperator else "qdq",
+        accumulator=accumulator(x.largest * factor.largest),
+    )
+
+
+def lower_qlinear(node: Node, b: Builder) -> None:
+    """QLinearMul by a constant: zero point inside the rounding."""
+    position = _constant_position(b, node, 3)
+    factor = add.codes_operand(b, node, position)
+    x = add.codes_operand(b, node, 3 - position)
+    output = stated_output(b, node, 6, 7)
+    draft = _product(b, node, x, factor, qoperator=True)
+    emit_codes(b, draft, output, node.outputs[0], b.shape(node.outputs[0]))

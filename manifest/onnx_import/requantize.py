@@ -1,0 +1,275 @@
+"""Parameters that take an exact value to an output code.
+
+Why here and not in the oracle: the manifest states what a kernel is told (multiplier, shift), and the importer may
+not use the oracle that later checks it. Ratios are exact rationals of the file's float32 scales: value of one unit
+of the integer that is rounded, divided by the output scale.
+
+Conventions of `target`: code = clamp(srs(integer * multiplier, shift) + zero point). One (multiplier, shift) per
+output channel for Conv, Gemm and MatMul (also on the channel axis of what follows an exact tensor), one per input
+with one shared shift for Add, one per input for Concat, and for an average whose windows hold different numbers of
+elements one per number, ascending.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from manifest.model import DType, Quantization, ReferenceKind, Requantization, TargetKind
+
+I64 = npt.NDArray[np.int64]
+
+MULTIPLIER_BITS: Final = 31
+MAX_ENUMERATED: Final = 1 << 22
+_MAX_OBJECTS: Final = 1 << 16
+_MAX_SHIFT: Final = 46
+_PROBE: Final = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What an op writes: quantization (one scale), code type, range of codes after fused activations."""
+
+    quant: Quantization
+    dtype: DType
+    qmin: int
+    qmax: int
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale as an exact rational."""
+        return Fraction(self.quant.scales[0])
+
+    @property
+    def zero_point(self) -> int:
+        """The zero point."""
+        return self.quant.zero_points[0]
+
+    @property
+    def power_of_two(self) -> bool:
+        """Whether the scale is exactly 2**k."""
+        return self.quant.exponents is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Every integer that an op can round: `low` to `high`, with the exact value of one unit over the output scale."""
+
+    low: int
+    high: int
+    ratio: Fraction
+
+
+def multiplier_shift(ratio: Fraction) -> tuple[int, int]:
+    """The nearest multiplier in [2**30, 2**31) and its shift: ratio ~ multiplier / 2**shift; ratio > 0.
+
+    The relative error is at most 2**-31. A negative shift is a left shift.
+    """
+    low = 1 << (MULTIPLIER_BITS - 1)
+    shift = MULTIPLIER_BITS - 1 - (ratio.numerator.bit_length() - ratio.denominator.bit_length())
+    multiplier = _scaled(ratio, shift)
+    while multiplier < low:
+        shift += 1
+        multiplier = _scaled(ratio, shift)
+    while multiplier >= 2 * low:
+        shift -= 1
+        multiplier = _scaled(ratio, shift)
+    return multiplier, shift
+
+
+def _scaled(ratio: Fraction, shift: int) -> int:
+    """round(ratio * 2**shift), ties to even."""
+    return round(ratio * Fraction(2) ** shift)
+
+
+def dyadic(ratio: Fraction) -> tuple[int, int] | None:
+    """(odd multiplier, shift) where ratio is exactly multiplier / 2**shift, else None."""
+    if ratio.denominator & (ratio.denominator - 1):
+        return None
+    twos = (ratio.numerator & -ratio.numerator).bit_length() - 1
+    return ratio.numerator >> twos, ratio.denominator.bit_length() - 1 - twos
+
+
+def shift_of(ratio: Fraction) -> int | None:
+    """S where ratio is exactly 2**-s, else None."""
+    found = dyadic(ratio)
+    return found[1] if found is not None and found[0] == 1 else None
+
+
+def _requantization(
+    output: Output,
+    reference: ReferenceKind,
+    target: TargetKind,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    inside: bool = False,
+    proof: str = "",
+) -> Requantization:
+    """A Requantization with one (multiplier, shift) per entry."""
+    return Requantization(
+        reference=reference,
+        target=target,
+        qmin=output.qmin,
+        qmax=output.qmax,
+        multipliers=tuple(m for m, _ in pairs),
+        shifts=tuple(s for _, s in pairs),
+        zero_point_inside=inside,
+        proof=proof,
+    )
+
+
+def identity(output: Output) -> Requantization:
+    """Codes pass unchanged, clamped to [qmin, qmax]."""
+    return _requantization(output, "identity", "identity", [(1, 0)])
+
+
+def per_channel(
+    ratios: Sequence[Fraction], output: Output, reference: ReferenceKind, *, inside: bool = False
+) -> Requantization:
+    """One (multiplier, shift) per ratio; shifts only where every ratio is a power of two."""
+    shifts = [shift_of(r) for r in ratios]
+    known = [s for s in shifts if s is not None]
+    if len(known) == len(shifts):
+        return _requantization(output, reference, "srs", [(1, s) for s in known], inside=inside)
+    pairs = [multiplier_shift(r) for r in ratios]
+    return _requantization(output, reference, "multiplier_shift", pairs, inside=inside)
+
+
+def aligned(
+    ratios: Sequence[Fraction], output: Output, reference: ReferenceKind, *, inside: bool = False
+) -> Requantization:
+    """One multiplier per input and one shared shift, so that the sum is rounded once.
+
+    Where the ratios are powers of two the multipliers are the alignments (powers of two), else the largest one
+    is in [2**30, 2**31).
+    """
+    shifts = [shift_of(r) for r in ratios]
+    known = [s for s in shifts if s is not None]
+    if len(known) == len(shifts):
+        shared = max(0, *known)
+        multipliers = [1 << (shared - s) for s in known]
+        kind: TargetKind = "srs"
+    else:
+        shared = multiplier_shift(max(ratios))[1]
+        multipliers = [_scaled(r, shared) for r in ratios]
+        kind = "multiplier_shift"
+    return Requantization(
+        reference=reference,
+        target=kind,
+        qmin=output.qmin,
+        qmax=output.qmax,
+        multipliers=tuple(multipliers),
+        shifts=(shared,),
+        zero_point_inside=inside,
+    )
+
+
+def round_half_even(values: I64, ratio: Fraction) -> I64 | None:
+    """round(values * ratio), ties to even, exactly; None where the integers are too large to do it for so many."""
+    largest = int(np.abs(values).max(initial=0))
+    numerator, denominator = ratio.numerator, ratio.denominator
+    if largest * numerator < 1 << 62 and denominator < 1 << 61:
+        product = values * numerator
+        floor = product // denominator
+        twice = 2 * (product - floor * denominator)
+        up = (twice > denominator) | ((twice == denominator) & (floor & 1 == 1))
+        return np.asarray(floor + up, np.int64)
+    if values.size > _MAX_OBJECTS:
+        return None
+    return np.array([round(Fraction(int(v)) * ratio) for v in values.ravel()], np.int64)
+
+
+def _srs(values: I64, multiplier: int, shift: int) -> I64:
+    """round(values * multiplier / 2**shift), ties to even; shift 0 to 46."""
+    product = values * multiplier
+    floor = product >> shift
+    twice = 2 * (product - (floor << shift))
+    one = 1 << shift
+    return np.asarray(floor + ((twice > one) | ((twice == one) & (floor & 1 == 1))), np.int64)
+
+
+Expected = Callable[[I64, Sums], I64 | None]
+
+
+def rational(values: I64, sums: Sums) -> I64 | None:
+    """The exact reference: round(sum * ratio), ties to even."""
+    return round_half_even(values, sums.ratio)
+
+
+def search(sums: Sums, output: Output, expected: Expected = rational) -> tuple[int, int, str] | None:
+    """The smallest (multiplier, shift) that gives the expected code for every possible sum.
+
+    Args:
+        sums: what can be rounded; up to 2**22 integers are enumerated.
+        output: zero point and range of codes.
+        expected: rounded values (before zero point and clamp) for an array of sums.
+
+    Returns:
+        (multiplier, shift, proof text), or None where there is none or too many sums to tell.
+    """
+    count = sums.high - sums.low + 1
+    if count > MAX_ENUMERATED:
+        return None
+    values = np.arange(sums.low, sums.high + 1, dtype=np.int64)
+    wanted = expected(values, sums)
+    if wanted is None:
+        return None
+    low, high = output.qmin - output.zero_point, output.qmax - output.zero_point
+    wanted = np.clip(wanted, low, high)
+    probe = np.unique(np.r_[0 : min(_PROBE, count), max(0, count - _PROBE) : count])
+    for shift in range(_MAX_SHIFT + 1):
+        scaled = sums.ratio * (1 << shift)
+        floor = scaled.numerator // scaled.denominator
+        if floor >= 1 << MULTIPLIER_BITS:
+            return None
+        for multiplier in (floor, floor + 1):
+            if multiplier < 1 or max(abs(sums.low), abs(sums.high)) * multiplier >= 1 << 61:
+                continue
+            if all(
+                np.array_equal(np.clip(_srs(values[part], multiplier, shift), low, high), wanted[part])
+                for part in (probe, slice(None))
+            ):
+                return multiplier, shift, f"(sum * {multiplier}) >> {shift} equals the reference on all {count} sums"
+    return None
+
+
+def enumerated(
+    cases: Sequence[Sums],
+    output: Output,
+    reference: ReferenceKind,
+    *,
+    expected: Expected | None = rational,
+    inside: bool = False,
+) -> Requantization:
+    """One proved (multiplier, shift) per case, or the best one and no proof.
+
+    Args:
+        cases: what can be rounded; for an average one per number of elements.
+        output: zero point and range of codes.
+        reference: what the reference arithmetic is called.
+        expected: the reference as a function of the sum (exact, or onnxruntime's float32 formula); None where the
+            reference is no function of the sum alone.
+        inside: the zero point goes in before the rounding.
+
+    A ratio that is a multiplier over a power of two is taken as it is.
+    """
+    exact = [dyadic(c.ratio) for c in cases]
+    if expected is rational and all(e is not None and e[0] < 1 << MULTIPLIER_BITS for e in exact):
+        pairs = [e for e in exact if e is not None]
+        return _requantization(output, reference, "srs", pairs, inside=inside, proof="exact: " + _in_words(pairs))
+    found: list[tuple[int, int]] = []
+    proofs: list[str] = []
+    for case in cases:
+        result = None if inside or expected is None else search(case, output, expected)
+        found.append(multiplier_shift(case.ratio) if result is None else result[:2])
+        proofs.append("" if result is None else result[2])
+    proof = "; ".join(proofs) if all(proofs) else ""
+    return _requantization(output, reference, "multiplier_shift", found, inside=inside, proof=proof)
+
+
+def _in_words(pairs: Sequence[tuple[int, int]]) -> str:
+    """The scale ratios as text."""
+    return ", ".join(f"the ratio is {m} / 2**{s}" for m, s in pairs)
