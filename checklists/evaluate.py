@@ -117,7 +117,7 @@ def _judge(item: CheckItem[EvidenceT], finding: Finding, live: Sequence[Waiver])
 
 def _covering(code: str, finding: Finding, live: Sequence[Waiver]) -> tuple[Waiver, ...]:
     """The decisions that together cover a finding, or none if any of its subjects stays uncovered."""
-    if finding.verdict not in WAIVABLE or not finding.waivable:
+    if finding.verdict not in WAIVABLE:
         return ()
     mine = [w for w in live if w.code == code]
     whole = [w for w in mine if w.subject is None]

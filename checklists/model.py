@@ -58,7 +58,6 @@ class Finding:
         subjects: tensors, ops or device figures at fault. A waiver that names a subject covers it alone, and the
             finding is waived only if every subject is covered.
         ops: op by which a subject may also be waived (subject -> name of the op that writes it).
-        waivable: False where the finding is a defect of the tool that no decision of a person makes right.
     """
 
     verdict: Verdict
@@ -66,7 +65,6 @@ class Finding:
     figures: Figures = field(default_factory=dict)
     subjects: tuple[str, ...] = ()
     ops: Mapping[str, str] = field(default_factory=dict)
-    waivable: bool = True
 
     def __post_init__(self) -> None:
         if self.verdict is Verdict.WAIVED:

@@ -9,9 +9,6 @@ from oracle.evidence import BaselineEvidence, Comparison, TensorComparison
 TIE_RULE_KINDS: Final = frozenset({"dump_op", "file_op", "random_op"})
 """Comparisons against onnxruntime's float path, where an element within 1e-6 relative of a tie is explained."""
 
-EXACT_FLOAT32: Final = 1 << 24
-"""Above this |accumulator| a float32 no longer holds every integer."""
-
 
 def unexplained(comparison: Comparison, row: TensorComparison) -> int:
     """Differing elements of a row that nothing explains; a row that does not add up is taken at its worst."""
@@ -166,10 +163,9 @@ def reference_trustworthy(e: BaselineEvidence) -> Finding:
 def target_equals_reference(e: BaselineEvidence) -> Finding:
     """What the kernel computes (target) equals what the file means (reference) on real data, or a person accepted it.
 
-    FAIL with 1 deviating element names tensor, op, count and largest difference; `phases waive` records the decision.
-
-    Where every scale is 2**k both are the same numbers: a deviation is then a defect that cannot be waived, unless an
-    average without an exact multiplier or a float32 sum above 2^24 in the file's own arithmetic can explain it.
+    FAIL with 1 deviating element names tensor, op, count and largest difference; `phases waive` records a decision to
+    accept it, by tensor or op. Where every scale is 2**k both are the same numbers, and only an average without an
+    exact multiplier, a bias rescaled to the accumulator or a sum above 2^24 in the file's own float32 may deviate.
     NOT_RUN over 0 elements and without data.
     """
     t = e.target
@@ -191,29 +187,19 @@ def target_equals_reference(e: BaselineEvidence) -> Finding:
     if t.tensors:
         tensor, op, count, difference = t.tensors[0]
         words += f", first in tensor {quoted(tensor)} (op {quoted(op)}): {count} elements, at most {difference} codes"
-    defect = _must_be_equal(e)
     words += (
-        "; every scale is 2**k, so this is a defect of importer or oracle"
-        if defect
-        else "; likely cause: multiplier and shift in place of the file's float scale; accept it with `phases waive`"
+        "; every scale is 2**k, so only an average without an exact multiplier, a rescaled bias or a sum above 2^24 "
+        "may deviate: anything else is a defect"
+        if 0 < e.scheme.scales == e.scheme.power_of_two
+        else "; likely cause: multiplier and shift in place of the file's float scale"
     )
     return Finding(
         verdict=Verdict.FAIL,
-        summary=words,
+        summary=f"{words}; `phases waive` records a decision to accept it",
         figures=figures,
         subjects=tuple(row[0] for row in t.tensors),
         ops={row[0]: row[1] for row in t.tensors},
-        waivable=not defect,
     )
-
-
-def _must_be_equal(e: BaselineEvidence) -> bool:
-    """Whether nothing but a defect can make target and reference differ: 2**k scales, no average, no rounded sum."""
-    deviating = {row[1] for row in e.target.tensors} if e.target else set()
-    types = {row.op: row.op_type for c in (e.random_ops, *e.comparisons) if c for row in c.tensors}
-    average = any("Average" in types.get(op, "Average") for op in deviating)
-    rounded = any(a.bound > EXACT_FLOAT32 for a in e.accumulators)
-    return 0 < e.scheme.scales == e.scheme.power_of_two and not average and not rounded
 
 
 def dispatches_concatenate(e: BaselineEvidence) -> Finding:

@@ -152,13 +152,6 @@ def test_a_waiver_for_another_item_does_nothing() -> None:
     assert judge(PASSING, failing("a"), waivers=(waiver(code="BL001"),)).verdict is Verdict.FAIL
 
 
-def test_a_finding_that_cannot_be_waived_stays() -> None:
-    defect = item("BL011", Finding(verdict=Verdict.FAIL, summary="defect", waivable=False))
-    report = judge(PASSING, defect, waivers=(waiver(),))
-    assert report.verdict is Verdict.FAIL
-    assert report.unused_waivers == (waiver(),)
-
-
 def test_a_waiver_holds_on_its_last_day_and_is_named_as_expired_after() -> None:
     today, yesterday = waiver(until=TODAY), waiver(until=date(2029, 12, 31))
     assert judge(PASSING, failing("a"), waivers=(today,)).verdict is Verdict.PASS
