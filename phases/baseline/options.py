@@ -201,12 +201,12 @@ class _Resolver:
                 self._problem("PORT-NOT-A-PORT", self.out, "a folder that is not a port", remedy=remedy)
             return None
         found = inspect(self.out)
+        self.notes += [f"{fault.line()}; this run writes its own files anew" for fault in found.tampered]
         if found.info is None:
             lines = [fault.line() for fault in found.tampered if fault.name == PORT_JSON]
             if self.given.is_rerun:
                 raise UpstreamError("\n".join(lines) or f"{self.out}: no earlier run ended; give the model")
             return None
-        self.notes += [f"{fault.line()}; this run writes its own files anew" for fault in found.tampered]
         if not self.given.is_rerun:
             self._same_model(found.info)
         return found.info
