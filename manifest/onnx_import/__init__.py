@@ -26,7 +26,7 @@ from manifest.onnx_import.load import Loaded, read_bytes, read_model
 from manifest.onnx_import.lower import lower, rules
 from manifest.onnx_import.scheme import cliff_notes, scheme_of
 from manifest.onnx_import.survey import float_model, format_of, import_notes
-from manifest.onnx_import.validate import validate
+from manifest.onnx_import.validate import BROKEN, validate
 
 __all__ = ["Imported", "ModelSummary", "import_bytes", "import_model", "inspect_model"]
 
@@ -107,10 +107,12 @@ def _import(loaded: Loaded, sha256: str, device: str, shapes: Mapping[str, Shape
 
 def _prepared(loaded: Loaded, shapes: Mapping[str, Shape], host_ops: bool) -> tuple[Graph, tuple[Note, ...]]:
     """The folded graph with all shapes known, or every problem that stands in the way."""
+    problems = validate(loaded.model)
+    if any(problem.code in BROKEN for problem in problems):
+        raise RefusedError(tuple(problems))
     graph = build(loaded.model)
     fixed = resolve(graph, shapes)
     folded, found = fold(graph, fixed.shapes, rules(host_ops=host_ops), host_ops=host_ops)
-    problems = validate(loaded.model)
     known = {p.code for p in problems}
     problems += [p for p in (*fixed.problems, *float_model(graph), *found) if p.code not in known]
     if problems:

@@ -15,6 +15,7 @@ from manifest.onnx_import.order import sort_nodes
 from manifest.onnx_import.validate_facts import is_dequantize, is_quantize
 from manifest.onnx_import.validate_graph import graph_problems
 from manifest.onnx_import.validate_names import encoding_problems, name_problems
+from manifest.onnx_import.validate_nodes import arity_problems
 from manifest.onnx_import.validate_quant import quantization_problems
 from manifest.onnx_import.validate_tensors import tensor_problems, tensors
 from manifest.onnx_import.validate_text import capped, node_label, quoted, type_name
@@ -32,6 +33,31 @@ _NEEDS_OPSET_10: Final = frozenset(
 _QONNX_OPS: Final = frozenset(["Quant", "BipolarQuant", "Trunc", "IntQuant", "FloatQuant"])
 _GROUPED: Final = ("ONNX-OPSET-INT16", "ONNX-QUANTIZED-TYPE", "ONNX-BLOCK-SIZE")
 
+BROKEN: Final = frozenset(
+    [
+        "ONNX-ARITY",
+        "ONNX-CHECKER",
+        "ONNX-CYCLE",
+        "ONNX-DUPLICATE-TENSOR",
+        "ONNX-EMPTY",
+        "ONNX-INPUT-MISSING",
+        "ONNX-MORE",
+        "ONNX-NAME-ENCODING",
+        "ONNX-OPSET-AMBIGUOUS",
+        "ONNX-OPSET-MISSING",
+        "ONNX-OPSET-QDQ",
+        "ONNX-OPSET-RANGE",
+        "ONNX-OUTPUT-MISSING",
+        "ONNX-SUBGRAPH",
+        "ONNX-TENSOR-DATA",
+        "ONNX-TENSOR-DIMS",
+        "ONNX-TENSOR-SIZE",
+        "ONNX-TENSOR-TYPE",
+        "ONNX-VALUE-TYPE",
+    ]
+)
+"""Codes of problems after which a graph is no ground for further analysis: what it would find would be their echo."""
+
 
 def validate(model: onnx.ModelProto) -> list[Problem]:
     """Every problem of `model`, none raised; empty for a model that the lowering may look at.
@@ -42,11 +68,13 @@ def validate(model: onnx.ModelProto) -> list[Problem]:
     problems = encoding_problems(model)
     if problems:
         return capped(problems)
+    versions = list(_version_problems(model))
     problems = [
-        *_version_problems(model),
+        *versions,
         *_domain_problems(model),
         *name_problems(model),
         *graph_problems(model),
+        *([] if versions else arity_problems(model)),  # in another opset every op may look wrong
         *tensor_problems(model.graph),
         *_half_precision(model.graph),
     ]
