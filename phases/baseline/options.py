@@ -15,7 +15,7 @@ from checklists.model import Waiver
 from manifest.device import DEFAULT_DEVICE, load_device
 from manifest.errors import Problem, RefusedError, UpstreamError
 from phases.baseline.preprocessing import preprocessing_from
-from phases.declared import MAX_DIMENSION, Declared, parse_declared
+from phases.declared import MAX_DIMENSION, Declared, parse_declared, read_toml
 from phases.integrity import inspect, is_port
 from phases.pipeline import item_codes, tool_version
 from phases.port import read_person
@@ -231,19 +231,31 @@ class _Resolver:
             person = read_person(self.out)
         except RefusedError as error:
             self.problems += error.problems
+        where = str(self.out / PORT_TOML)
         try:
-            where = str(self.out / PORT_TOML)
             declared = parse_declared(person.get(PORT_TOML), where)
-            nested = tuple(k for k, v in declared.preprocessing.items() if isinstance(v, Mapping))
-            preprocessing_from(declared.preprocessing, nested or ("",), where=where)
         except RefusedError as error:
             self.problems += error.problems
+        self._preprocessing(person.get(PORT_TOML), where)
         try:
             waivers = parse_waivers(person.get(WAIVERS_TOML), item_codes(), str(self.out / WAIVERS_TOML))
         except RefusedError as error:
             self.problems += error.problems
         self.notes += [f"waiver without effect, it is over: {w.line()}" for w in waivers if w.expired(self.today)]
         return person, declared, waivers
+
+    def _preprocessing(self, data: bytes | None, where: str) -> None:
+        """Judge the keys of `[preprocessing]` now; names of inputs are judged once the model is read."""
+        try:
+            table = read_toml(data or b"", where).get("preprocessing")
+        except RefusedError:
+            return
+        if isinstance(table, Mapping):
+            nested = tuple(name for name, value in table.items() if isinstance(value, Mapping))
+            try:
+                preprocessing_from(table, nested or ("",), where=where)
+            except RefusedError as error:
+                self.problems += error.problems
 
     def _model(self, last: PortInfo | None) -> Path:
         model = self.given.model

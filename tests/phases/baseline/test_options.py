@@ -191,7 +191,8 @@ def test_an_empty_folder_and_the_persons_own_files_are_fine(model: Path) -> None
 
 
 def test_a_tampered_record_stops_a_rerun_other_files_are_written_anew(model: Path) -> None:
-    root = committed(options(model)) and model.parent / "m.port"
+    committed(options(model))
+    root = model.parent / "m.port"
     original = (root / "port.json").read_bytes()
     (root / "port.json").write_bytes(original.replace(b"npu2", b"npu1"))
     with pytest.raises(UpstreamError, match=r"port\.json: tampered"):
