@@ -24,6 +24,7 @@ from manifest.onnx_import.inputs import fix_shapes, prune, resolve
 from manifest.onnx_import.inspect import ModelSummary, inspect_model
 from manifest.onnx_import.load import Loaded, read_bytes, read_model
 from manifest.onnx_import.lower import lower, rules
+from manifest.onnx_import.ops import batch_normalization
 from manifest.onnx_import.scheme import cliff_notes, scheme_of
 from manifest.onnx_import.survey import float_model, format_of, import_notes
 from manifest.onnx_import.validate import BROKEN, validate
@@ -113,12 +114,13 @@ def _prepared(loaded: Loaded, shapes: Mapping[str, Shape], host_ops: bool) -> tu
     graph = build(loaded.model)
     fixed = resolve(graph, shapes)
     folded, found = fold(graph, fixed.shapes, rules(host_ops=host_ops), host_ops=host_ops)
+    folded, folds, more = batch_normalization.fold(folded)
     known = {p.code for p in problems}
-    problems += [p for p in (*fixed.problems, *float_model(graph), *found) if p.code not in known]
+    problems += [p for p in (*fixed.problems, *float_model(graph), *found, *more) if p.code not in known]
     if problems:
         raise RefusedError(tuple(dict.fromkeys(problems)))
     pruned, notes = prune(folded, loaded.model)
-    return pruned, (*notes, *import_notes(graph))
+    return pruned, (*notes, *import_notes(graph), *folds)
 
 
 def _info(model: onnx.ModelProto, sha256: str, graph: Graph, b: Builder) -> ModelInfo:

@@ -1,5 +1,6 @@
 """What AveragePool and GlobalAveragePool share: possible sums, rounding, proof."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,25 +24,31 @@ class Average:
         node: the node.
         type: AveragePool or GlobalAveragePool.
         counts: distinct numbers of elements that a window is divided by, ascending.
-        most: largest number of elements in a window.
         attributes: all defaults filled in, without `factor`.
     """
 
     node: Node
     type: str
     counts: Sequence[int]
-    most: int
     attributes: Mapping[str, AttributeValue]
 
+    @property
+    def common(self) -> int:
+        """The least common multiple of the counts."""
+        return math.lcm(*self.counts)
 
-def _sums(item: Average, x: Operand, output: Output, factor: Fraction) -> list[Sums]:
-    """Every possible sum, once per number of elements (padded elements count as the zero point)."""
+
+def _sums(item: Average, x: Operand, output: Output, factor: Fraction) -> Sums:
+    """Every possible sum, weighed by common / number of elements (padded elements count as the zero point)."""
     low, high = (c - x.zero_point for c in x.code_range)
     low, high = min(low, 0), max(high, 0)
-    return [
-        Sums(low=low * min(item.most, n), high=high * min(item.most, n), ratio=x.scale * factor / (n * output.scale))
-        for n in item.counts
-    ]
+    common = item.common
+    return Sums(
+        low=low * common,
+        high=high * common,
+        ratio=x.scale * factor / (common * output.scale),
+        steps=tuple(sorted({common // n for n in item.counts})),
+    )
 
 
 def _draft(item: Average, x: Operand, factor: float) -> Draft:
@@ -50,10 +57,10 @@ def _draft(item: Average, x: Operand, factor: float) -> Draft:
 
     def requant(output: Output) -> Requantization:
         sums = _sums(item, x, output, exact)
-        powers = x.power_of_two and output.power_of_two and all(dyadic(s.ratio) is not None for s in sums)
+        powers = x.power_of_two and output.power_of_two and dyadic(sums.ratio) is not None
         return enumerated(sums, output, "srs" if powers else "rational")
 
-    units = Units(values=(x.scale * exact / item.counts[0],)) if len(item.counts) == 1 else None
+    units = Units(values=(x.scale * exact / item.common,))
     return Draft(
         node=item.node,
         type=item.type,
@@ -61,7 +68,7 @@ def _draft(item: Average, x: Operand, factor: float) -> Draft:
         requant=requant,
         units=units,
         attributes={**item.attributes, "factor": factor},
-        accumulator=accumulator(item.most * x.largest),
+        accumulator=accumulator(item.common * x.largest),
     )
 
 
@@ -74,17 +81,15 @@ def lower_average(b: Builder, item: Average) -> None:
         emit_chain(b, _draft(item, operand(b, value.tensor), chain.factor), chain)
         return
     units = b.units.get(value.tensor)
-    if units is None or len(item.counts) > 1:
+    if units is None or len(units.values) > 1:
         raise refusal(
             item.node,
             "ONNX-UNITS",
-            f"input {value.tensor!r} is exact and the windows hold different numbers of elements",
+            f"input {value.tensor!r} is exact with one scale per channel",
             remedy="put QuantizeLinear in front of it",
         )
     factor = Fraction(chain.factor)
-    scaled = Units(
-        values=tuple(u * factor / item.counts[0] for u in units.values), axis=units.axis, integral=units.integral
-    )
+    scaled = Units(values=(units.values[0] * factor / item.common,), integral=units.integral)
 
     def requant(output: Output) -> Requantization:
         return per_channel(unit_ratios(scaled, output), output, reference_of(scaled, output))
@@ -133,6 +138,6 @@ def lower_qlinear_average(b: Builder, item: Average, output: Output) -> None:
         requant=requant,
         attributes={**item.attributes, "factor": 1.0},
         origin="qoperator",
-        accumulator=accumulator(item.most * x.largest),
+        accumulator=accumulator(item.common * x.largest),
     )
     emit_codes(b, draft, output, item.node.outputs[0], b.shape(item.node.outputs[0]))

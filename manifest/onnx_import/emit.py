@@ -43,7 +43,7 @@ class Draft:
         attributes: all defaults filled in.
         origin: which meaning the reference has.
         bias: how the bias is added.
-        accumulator: proved bound.
+        accumulator: proved bound, or how it follows from the multipliers.
     """
 
     node: Node
@@ -54,7 +54,7 @@ class Draft:
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
     origin: Origin = "qdq"
     bias: Bias | None = None
-    accumulator: Accumulator | None = None
+    accumulator: Accumulator | Callable[[Requantization], Accumulator | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +93,14 @@ def quantize_output(b: Builder, node: Node, bounds: Bounds, rank: int) -> Output
     return clamped_output(quant, dtype, bounds)
 
 
+def _accumulator(draft: Draft, requant: Requantization | None) -> Accumulator | None:
+    """The proved bound."""
+    given = draft.accumulator
+    if given is None or isinstance(given, Accumulator):
+        return given
+    return None if requant is None else given(requant)
+
+
 def _append(b: Builder, draft: Draft, name: str, nodes: tuple[str, ...], result: _Result) -> None:
     """Append the op of a draft."""
     b.add_op(
@@ -104,7 +112,7 @@ def _append(b: Builder, draft: Draft, name: str, nodes: tuple[str, ...], result:
             attributes=dict(draft.attributes),
             origin=draft.origin,
             nodes=nodes,
-            accumulator=draft.accumulator,
+            accumulator=_accumulator(draft, result.requant),
             bias=draft.bias,
             activation=result.activation,
             requant=result.requant,
@@ -136,7 +144,7 @@ def emit_chain(b: Builder, draft: Draft, chain: Chain, *, own: Bounds | None = N
         chain: what follows it.
         own: clamp of the node itself, inside the chain's.
     """
-    nodes = tuple(n.name for n in chain.nodes)
+    nodes = tuple(name for n in chain.nodes for name in (n.name, *n.folded))
     shape = b.shape(chain.output)
     if chain.quantize is None:
         name = b.own_name(chain.output, "exact")
@@ -160,6 +168,13 @@ def emit_chain(b: Builder, draft: Draft, chain: Chain, *, own: Bounds | None = N
     )
     b.set(chain.output, "codes", chain.output)
     _append(b, draft, chain.output, nodes, _Result(requant=requant, activation=_activation(own, chain, draft)))
+
+
+def emit_exact(b: Builder, draft: Draft, onnx_name: str) -> None:
+    """Emit an op whose float output nothing rounds (a QGemm without output scale)."""
+    name = b.own_name(onnx_name, "exact")
+    _append_exact(b, draft, name, b.shape(onnx_name), (draft.node.name,))
+    b.set(onnx_name, "exact", name)
 
 
 def _append_exact(b: Builder, draft: Draft, name: str, shape: Shape, nodes: tuple[str, ...]) -> None:
@@ -228,7 +243,7 @@ def unary_requant(source: Operand, output: Output) -> Requantization:
         high=source.code_range[1] - source.zero_point,
         ratio=source.scale / output.scale,
     )
-    return enumerated([sums], output, "srs" if source.power_of_two and output.power_of_two else "rational")
+    return enumerated(sums, output, "srs" if source.power_of_two and output.power_of_two else "rational")
 
 
 def unit_ratios(units: Units, output: Output) -> list[Fraction]:

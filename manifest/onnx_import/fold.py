@@ -17,7 +17,6 @@ from manifest.onnx_import import quant as quantities
 from manifest.onnx_import import shapes as sizes
 from manifest.onnx_import.graph import (
     DEQUANTIZE,
-    ELEMENT_TYPES,
     QUANTIZE,
     Array,
     Constant,
@@ -26,6 +25,8 @@ from manifest.onnx_import.graph import (
     Shape,
     refusal,
 )
+from manifest.onnx_import.ops.cast import cast_array
+from manifest.onnx_import.ops.constant import value_of
 from manifest.onnx_import.rules import Facts, OpRule
 from manifest.opset import OPSET, UNKNOWN, YES, op_key
 
@@ -98,17 +99,7 @@ def _plain(node: Node, array: Array, sources: list[Constant | None]) -> Constant
 
 
 def _constant(node: Node, sources: list[Constant | None], graph: Graph) -> Constant | None:
-    """A Constant node: value, value_int, value_ints, value_float, value_floats."""
-    given = node.attributes
-    if "value" in given:
-        array = given["value"]
-    elif "value_int" in given or "value_ints" in given:
-        array = np.asarray(given.get("value_int", given.get("value_ints")), np.int64)
-    elif "value_float" in given or "value_floats" in given:
-        array = np.asarray(given.get("value_float", given.get("value_floats")), np.float32)
-    else:
-        raise refusal(node, "ONNX-CONSTANT", "only tensors and numbers are supported", got=", ".join(given))
-    return Constant(array=np.asarray(array), origin=node.outputs[0], nodes=(node.name,))
+    return value_of(node)
 
 
 def _identity(node: Node, sources: list[Constant | None], graph: Graph) -> Constant | None:
@@ -116,14 +107,8 @@ def _identity(node: Node, sources: list[Constant | None], graph: Graph) -> Const
 
 
 def _cast(node: Node, sources: list[Constant | None], graph: Graph) -> Constant | None:
-    name = ELEMENT_TYPES.get(node.integer("to", 0), "undefined")
     values = _values(sources[0])
-    if values is None or name not in ("float32", "int8", "uint8", "int16", "uint16", "int32", "int64", "bool"):
-        raise refusal(node, "ONNX-CAST", f"cast of a constant to {name} is not supported")
-    if values.dtype.kind == "f" and name not in ("float32", "bool"):
-        values = np.trunc(values)
-    with np.errstate(invalid="ignore"):
-        return _plain(node, values.astype(name), sources)
+    return None if values is None else _plain(node, cast_array(node, values), sources)
 
 
 def _quantize(node: Node, sources: list[Constant | None], graph: Graph) -> Constant | None:

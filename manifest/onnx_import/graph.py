@@ -47,6 +47,7 @@ class Node:
         inputs: tensor names, "" = absent.
         outputs: tensor names, "" = unused.
         attributes: Python values; tensors as numpy arrays; subgraphs are left out.
+        folded: names of nodes folded into this one.
     """
 
     index: int
@@ -57,6 +58,7 @@ class Node:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    folded: tuple[str, ...] = ()
 
     def label(self) -> str:
         """Name and op type for messages."""

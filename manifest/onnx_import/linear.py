@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from manifest.model import AttributeValue, Op, Quantization, ReferenceKind, Requantization
+from manifest.model import Accumulator, AttributeValue, Quantization, ReferenceKind, Requantization
 from manifest.onnx_import import quant as quantities
 from manifest.onnx_import.accumulate import accumulator, bound_of, channel_l1
 from manifest.onnx_import.bias import NO_BIAS, BiasPlan, as_it_is, plan_bias
 from manifest.onnx_import.builder import Builder, Units
-from manifest.onnx_import.emit import Draft, emit_chain, emit_codes, reference_of, unit_ratios
+from manifest.onnx_import.emit import Draft, emit_chain, emit_codes, emit_exact, reference_of, unit_ratios
 from manifest.onnx_import.fuse import Bounds
 from manifest.onnx_import.graph import Array, Constant, Node, refusal
 from manifest.onnx_import.operands import (
@@ -58,6 +58,7 @@ class Linear:
         out_axis: axis of the output channels in the output.
         attributes: all defaults filled in.
         alpha: factor of the product.
+        beta: factor of the bias.
         own: clamp of a FusedConv or FusedGemm.
         x_first: whether the activation is the first factor.
     """
@@ -70,6 +71,7 @@ class Linear:
     out_axis: int | None
     attributes: Mapping[str, AttributeValue]
     alpha: Fraction = Fraction(1)
+    beta: Fraction = Fraction(1)
     own: Bounds | None = None
     x_first: bool = True
 
@@ -115,10 +117,12 @@ def _bias(b: Builder, item: Linear, constant: Constant | None, scheme: Quantizat
         return "", NO_BIAS
     values, quant = channel_values(item.node, constant, item.weight.channels, f"bias of {item.node.type}")
     if scheme is None:
-        plan = plan_bias(values, quant, item.x.scale * item.alpha, item.weight.quant)
+        plan = plan_bias(values, quant, item.x.scale * item.alpha / item.beta, item.weight.quant)
     else:
         quant, plan = scheme, as_it_is(values)
     tensor = b.add_constant(constant, "bias", alias=item.bias, array=values, quant=quant)
+    if max(plan.addends) >= 1 << 31 and plan.rescaled is not None:
+        b.note("BIAS-SATURATED", item.node.name, f"bias {tensor.name!r} at the accumulator's scale is beyond int32")
     if plan.rescaled is not None and quant is not None:
         b.note(
             "BIAS-RESCALED",
@@ -217,51 +221,18 @@ def _emit_qoperator(b: Builder, item: Linear, draft: Draft, output: Output | Non
     units = draft.units
     if units is None:
         raise TypeError(item.node.name)
-    bound = draft.accumulator.bound if draft.accumulator is not None else 0
+    bound = draft.accumulator.bound if isinstance(draft.accumulator, Accumulator) else 0
     if bound >= 1 << 31:
         b.note("ACC-WRAP", item.node.name, f"proved bound {bound} is beyond int32: onnxruntime's accumulator may wrap")
 
     def requant(target: Output) -> Requantization:
         return per_channel(unit_ratios(units, target), target, "scale_f32")
 
+    stated = replace(draft, requant=requant, origin="qoperator")
     if output is None:
-        name = b.own_name(item.node.outputs[0], "exact")
-        b.add_tensor(name, b.shape(item.node.outputs[0]), "exact", onnx_dtype="float32", role="accumulator")
-        b.units[name] = units
-        b.set(item.node.outputs[0], "exact", name)
-        b.add_op(_exact_op(draft, name))
-        return
-    emit_codes(
-        b,
-        Draft(
-            node=draft.node,
-            type=draft.type,
-            inputs=draft.inputs,
-            requant=requant,
-            attributes=draft.attributes,
-            origin="qoperator",
-            bias=draft.bias,
-            accumulator=draft.accumulator,
-        ),
-        output,
-        item.node.outputs[0],
-        b.shape(item.node.outputs[0]),
-    )
-
-
-def _exact_op(draft: Draft, name: str) -> Op:
-    """The op of a QGemm with float output."""
-    return Op(
-        name=draft.node.name,
-        type=draft.type,
-        inputs=draft.inputs,
-        outputs=(name,),
-        attributes=dict(draft.attributes),
-        origin="qoperator",
-        nodes=(draft.node.name,),
-        accumulator=draft.accumulator,
-        bias=draft.bias,
-    )
+        emit_exact(b, stated, item.node.outputs[0])
+    else:
+        emit_codes(b, stated, output, item.node.outputs[0], b.shape(item.node.outputs[0]))
 
 
 def stated_output(b: Builder, node: Node, scale: int, zero_point: int) -> Output:

@@ -6,8 +6,8 @@ of the integer that is rounded, divided by the output scale.
 
 Conventions of `target`: code = clamp(srs(integer * multiplier, shift) + zero point). One (multiplier, shift) per
 output channel for Conv, Gemm and MatMul (also on the channel axis of what follows an exact tensor), one per input
-with one shared shift for Add, one per input for Concat, and for an average whose windows hold different numbers of
-elements one per number, ascending.
+with one shared shift for Add, one per input for Concat. The integer of an average whose windows hold different numbers
+n of elements is sum * (L / n) with L their least common multiple.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,11 +56,30 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """Every integer that an op can round: `low` to `high`, with the exact value of one unit over the output scale."""
+    """Every integer that an op can round, with the exact value of one unit over the output scale.
+
+    Attributes:
+        low: lowest integer.
+        high: highest integer.
+        ratio: value of one unit / output scale.
+        steps: the integers are the multiples of any of these (windows of different numbers of elements weigh
+            their sums so that all share one unit).
+    """
 
     low: int
     high: int
     ratio: Fraction
+    steps: tuple[int, ...] = (1,)
+
+    @property
+    def count(self) -> int:
+        """How many integers there are at most."""
+        return sum((self.high - self.low) // step + 1 for step in self.steps)
+
+    def values(self) -> I64:
+        """All of them, ascending."""
+        parts = [np.arange(-(-self.low // s) * s, self.high + 1, s, dtype=np.int64) for s in self.steps]
+        return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
 
 
 def multiplier_shift(ratio: Fraction) -> tuple[int, int]:
@@ -210,10 +229,10 @@ def search(sums: Sums, output: Output, expected: Expected = rational) -> tuple[i
     Returns:
         (multiplier, shift, proof text), or None where there is none or too many sums to tell.
     """
-    count = sums.high - sums.low + 1
-    if count > MAX_ENUMERATED:
+    if sums.count > MAX_ENUMERATED:
         return None
-    values = np.arange(sums.low, sums.high + 1, dtype=np.int64)
+    values = sums.values()
+    count = values.size
     wanted = expected(values, sums)
     if wanted is None:
         return None
@@ -237,17 +256,17 @@ def search(sums: Sums, output: Output, expected: Expected = rational) -> tuple[i
 
 
 def enumerated(
-    cases: Sequence[Sums],
+    sums: Sums,
     output: Output,
     reference: ReferenceKind,
     *,
     expected: Expected | None = rational,
     inside: bool = False,
 ) -> Requantization:
-    """One proved (multiplier, shift) per case, or the best one and no proof.
+    """A proved (multiplier, shift), or the best one and no proof.
 
     Args:
-        cases: what can be rounded; for an average one per number of elements.
+        sums: what can be rounded.
         output: zero point and range of codes.
         reference: what the reference arithmetic is called.
         expected: the reference as a function of the sum (exact, or onnxruntime's float32 formula); None where the
@@ -256,20 +275,12 @@ def enumerated(
 
     A ratio that is a multiplier over a power of two is taken as it is.
     """
-    exact = [dyadic(c.ratio) for c in cases]
-    if expected is rational and all(e is not None and e[0] < 1 << MULTIPLIER_BITS for e in exact):
-        pairs = [e for e in exact if e is not None]
-        return _requantization(output, reference, "srs", pairs, inside=inside, proof="exact: " + _in_words(pairs))
-    found: list[tuple[int, int]] = []
-    proofs: list[str] = []
-    for case in cases:
-        result = None if inside or expected is None else search(case, output, expected)
-        found.append(multiplier_shift(case.ratio) if result is None else result[:2])
-        proofs.append("" if result is None else result[2])
-    proof = "; ".join(proofs) if all(proofs) else ""
-    return _requantization(output, reference, "multiplier_shift", found, inside=inside, proof=proof)
-
-
-def _in_words(pairs: Sequence[tuple[int, int]]) -> str:
-    """The scale ratios as text."""
-    return ", ".join(f"the ratio is {m} / 2**{s}" for m, s in pairs)
+    exact = dyadic(sums.ratio)
+    if expected is rational and exact is not None and exact[0] < 1 << MULTIPLIER_BITS:
+        proof = f"exact: the ratio is {exact[0]} / 2**{exact[1]}"
+        return _requantization(output, reference, "srs", [exact], inside=inside, proof=proof)
+    found = None if inside or expected is None else search(sums, output, expected)
+    if found is None:
+        pair = multiplier_shift(sums.ratio)
+        return _requantization(output, reference, "multiplier_shift", [pair], inside=inside)
+    return _requantization(output, reference, "multiplier_shift", [found[:2]], inside=inside, proof=found[2])

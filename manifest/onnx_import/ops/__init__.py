@@ -6,6 +6,8 @@ from typing import Final
 from manifest.onnx_import.ops import (
     add,
     average_pool,
+    batch_normalization,
+    cast,
     clip,
     concat,
     conv,
@@ -27,7 +29,8 @@ from manifest.onnx_import.rules import OpRule
 RULES: Final[Mapping[str, OpRule]] = {
     ":Add": OpRule(shape=add.shape, lower=add.lower),
     ":AveragePool": OpRule(shape=average_pool.shape, lower=average_pool.lower),
-    ":Cast": OpRule(shape=identity.shape, lower=identity.lower_cast),
+    ":BatchNormalization": OpRule(shape=batch_normalization.shape, lower=batch_normalization.lower),
+    ":Cast": OpRule(shape=cast.shape, lower=cast.lower),
     ":Clip": OpRule(shape=clip.shape, lower=clip.lower),
     ":Concat": OpRule(shape=concat.shape, lower=concat.lower),
     ":Conv": OpRule(shape=conv.shape, lower=conv.lower),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from manifest.model import Origin, Requantization
+from manifest.model import Accumulator, Origin, Requantization
 from manifest.onnx_import import quant as quantities
 from manifest.onnx_import.accumulate import accumulator
 from manifest.onnx_import.builder import Builder, Units
@@ -108,7 +108,8 @@ def _warn_far_apart(b: Builder, node: Node, terms: tuple[Term, Term]) -> None:
         )
 
 
-def _draft(b: Builder, node: Node, terms: tuple[Term, Term], origin: Origin) -> Draft:
+def _draft(b: Builder, node: Node, terms: tuple[Term, Term], origin: Origin, *, zero_point: int = 0) -> Draft:
+    """The op without its output."""
     _warn_far_apart(b, node, terms)
     units = _common(terms)
     ratios = [t.unit for t in terms]
@@ -144,22 +145,13 @@ def _gcd(left: int, right: int) -> int:
     return left
 
 
-def _bounded(draft: Draft, terms: tuple[Term, Term], output: Output) -> Draft:
-    """The draft with the bound of the aligned sum, where both ranges are known."""
-    if any(t.largest is None for t in terms):
-        return draft
-    requant = draft.requant(output)
-    sizes = [m * (t.largest or 0) for m, t in zip(requant.multipliers, terms, strict=True)]
-    offset = abs(output.zero_point) << requant.shifts[0] if requant.zero_point_inside else 0
-    return Draft(
-        node=draft.node,
-        type=draft.type,
-        inputs=draft.inputs,
-        requant=draft.requant,
-        units=draft.units,
-        origin=draft.origin,
-        accumulator=accumulator(sum(sizes) + offset),
-    )
+def _bound(terms: tuple[Term, Term], zero_point: int, requant: Requantization) -> Accumulator | None:
+    """Bound of the aligned sum (with the zero point where it goes inside), where both ranges are known."""
+    sizes = [m * t.largest for m, t in zip(requant.multipliers, terms, strict=True) if t.largest is not None]
+    if len(sizes) < len(terms):
+        return None
+    offset = abs(zero_point) << requant.shifts[0] if requant.zero_point_inside else 0
+    return accumulator(sum(sizes) + offset)
 
 
 def lower(node: Node, b: Builder) -> None:
@@ -172,5 +164,5 @@ def lower_qlinear(node: Node, b: Builder) -> None:
     """QLinearAdd: a, scale, zero point, b, scale, zero point, y scale, zero point; zero point inside the rounding."""
     terms = (_of(codes_operand(b, node, 0)), _of(codes_operand(b, node, 3)))
     output = stated_output(b, node, 6, 7)
-    draft = _bounded(_draft(b, node, terms, "qoperator"), terms, output)
+    draft = _draft(b, node, terms, "qoperator", zero_point=output.zero_point)
     emit_codes(b, draft, output, node.outputs[0], b.shape(node.outputs[0]))

@@ -49,8 +49,7 @@ def _average(node: Node, b: Builder) -> Average:
         "ceil_mode": node.integer("ceil_mode", 0),
         "count_include_pad": node.integer("count_include_pad", 0),
     }
-    most = found.kernel[0] * found.kernel[1]
-    return Average(node=node, type="AveragePool", counts=counts(node, x), most=most, attributes=attributes)
+    return Average(node=node, type="AveragePool", counts=counts(node, x), attributes=attributes)
 
 
 def lower(node: Node, b: Builder) -> None:
@@ -64,5 +63,5 @@ def lower_qlinear(node: Node, b: Builder) -> None:
     x = b.shape(node.inputs[0])
     found = _window(node, x)
     if found.kernel == x[2:] and not any(found.pads):
-        item = Average(node=node, type="GlobalAveragePool", counts=item.counts, most=item.most, attributes={})
+        item = Average(node=node, type="GlobalAveragePool", counts=item.counts, attributes={})
     lower_qlinear_average(b, item, stated_output(b, node, 3, 4))

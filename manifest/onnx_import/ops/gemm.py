@@ -1,5 +1,6 @@
 """Gemm, com.microsoft QGemm and onnxruntime's FusedGemm."""
 
+import math
 from fractions import Fraction
 
 from manifest.model import AttributeValue
@@ -41,25 +42,36 @@ def _attributes(node: Node) -> dict[str, AttributeValue]:
     }
 
 
+def _factor(node: Node, name: str) -> Fraction:
+    """Alpha or beta as an exact rational."""
+    value = node.real(name, 1.0)
+    if not math.isfinite(value):
+        raise refusal(node, "ONNX-GEMM-FACTORS", f"{name} of Gemm", expected="a finite number", got=str(value))
+    return Fraction(value)
+
+
 def _lower(node: Node, b: Builder, own: Bounds | None) -> None:
     attributes = _attributes(node)
-    if attributes["alpha"] != 1.0 or (attributes["beta"] != 1.0 and node.input(2)):
+    alpha, beta = _factor(node, "alpha"), _factor(node, "beta")
+    if alpha <= 0:
         raise refusal(
             node,
             "ONNX-GEMM-FACTORS",
-            "alpha and beta of Gemm are not supported",
-            expected="alpha 1 and beta 1",
-            got=f"alpha {attributes['alpha']}, beta {attributes['beta']}",
-            remedy="multiply them into weight and bias before quantizing",
+            "alpha of Gemm",
+            expected="> 0",
+            got=str(float(alpha)),
+            remedy="multiply it into the weight before quantizing",
         )
     item = Linear(
         node=node,
         type="Gemm",
         x=quantised(b, node, 0),
         weight=qdq_weight(b, node, 1, 0 if attributes["transB"] else 1),
-        bias=node.input(2),
+        bias=node.input(2) if beta else "",
         out_axis=1,
-        attributes={**attributes, "beta": 1.0},
+        attributes=attributes,
+        alpha=alpha,
+        beta=beta,
         own=own,
     )
     lower_qdq(b, item)
@@ -78,9 +90,9 @@ def lower_fused(node: Node, b: Builder) -> None:
 def lower_qgemm(node: Node, b: Builder) -> None:
     """QGemm: a, its scale and zero point, b, its scale and zero point, bias, y scale and zero point (or float)."""
     attributes = _attributes(node)
-    alpha = attributes["alpha"]
-    if not isinstance(alpha, float) or alpha <= 0:
-        raise refusal(node, "ONNX-GEMM-FACTORS", "alpha of QGemm", expected="> 0", got=str(alpha))
+    alpha = _factor(node, "alpha")
+    if alpha <= 0:
+        raise refusal(node, "ONNX-GEMM-FACTORS", "alpha of QGemm", expected="> 0", got=str(float(alpha)))
     item = Linear(
         node=node,
         type="Gemm",
@@ -89,6 +101,6 @@ def lower_qgemm(node: Node, b: Builder) -> None:
         bias=node.input(6),
         out_axis=1,
         attributes=attributes,
-        alpha=Fraction(alpha),
+        alpha=alpha,
     )
     lower_qoperator(b, item, stated_output(b, node, 7, 8) if node.input(7) else None)

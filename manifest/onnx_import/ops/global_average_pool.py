@@ -19,7 +19,7 @@ def shape(node: Node, facts: Facts) -> tuple[Shape, ...]:
 
 def _average(node: Node, b: Builder) -> Average:
     count = math.prod(b.shape(node.inputs[0])[2:])
-    return Average(node=node, type="GlobalAveragePool", counts=(count,), most=count, attributes={})
+    return Average(node=node, type="GlobalAveragePool", counts=(count,), attributes={})
 
 
 def lower(node: Node, b: Builder) -> None:

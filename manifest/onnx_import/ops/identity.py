@@ -1,7 +1,7 @@
-"""Identity, Dropout and Cast to the same type: another name for the same tensor."""
+"""Identity and Dropout: another name for the same tensor."""
 
 from manifest.onnx_import.builder import Builder
-from manifest.onnx_import.graph import ELEMENT_TYPES, Node, Shape, refusal
+from manifest.onnx_import.graph import Node, Shape, refusal
 from manifest.onnx_import.rules import Facts
 
 
@@ -23,15 +23,4 @@ def lower_dropout(node: Node, b: Builder) -> None:
     on = node.input(2) and (training is None or bool(training.array.any()))
     if on or (mask and (mask in b.graph.consumers() or b.is_output(mask))):
         raise refusal(node, "ONNX-DROPOUT", "training mode or a used mask is not supported")
-    lower(node, b)
-
-
-def lower_cast(node: Node, b: Builder) -> None:
-    """A Cast that changes nothing."""
-    value = b.value(node, 0)
-    wanted = ELEMENT_TYPES.get(node.integer("to", 0), "undefined")
-    tensor = b.tensors[value.tensor]
-    got = tensor.dtype if value.kind in ("codes", "float") else "float32"
-    if wanted != got:
-        raise refusal(node, "ONNX-CAST", "Cast of an activation is not supported", expected=got, got=wanted)
     lower(node, b)
