@@ -17,7 +17,7 @@ from manifest.onnx_import.quantize.calibrate import exponents
 from manifest.onnx_import.quantize.plan import Plan, make_plan
 from manifest.onnx_import.quantize.prepare import prepare
 from manifest.onnx_import.quantize.scheme import Quantized, QuantizeOptions
-from manifest.onnx_import.quantize.support import AVERAGES, problem, reasons, source_problems
+from manifest.onnx_import.quantize.support import AVERAGES, HANDED_ON, problem, reasons, source_problems
 from manifest.onnx_import.quantize.verify import verify
 from manifest.onnx_import.quantize.write import Parts, write
 from manifest.onnx_import.validate import validate
@@ -82,29 +82,25 @@ def _prepared(
     source: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]], options: QuantizeOptions
 ) -> tuple[onnx.ModelProto, tuple[Note, ...]]:
     """The folded model; unsupported ops are named as the file has them, with every other problem."""
-    named = [] if options.host_ops else source_problems(build(source))
+    found = {} if options.host_ops else source_problems(build(source))
     try:
         ready = prepare(source, shapes)
     except RefusedError as error:
-        others = [p for p in error.problems if not named or p.code != "QUANT-ONNXRUNTIME"]
-        raise RefusedError((*named, *others)) from error
-    if named:
-        before = {name for node in source.graph.node for name in node.output}
+        others = [p for p in error.problems if not found or p.code != "QUANT-ONNXRUNTIME"]
+        raise RefusedError((*found.values(), *others)) from error
+    if found:
         graph = build(ready[0])
         floats, sizes = _values(ready[0])
-        late = [
-            problem(node, why)
-            for index, why in reasons(graph, sizes, floats).items()
-            if before.intersection((node := graph.nodes[index]).outputs)
-        ]
-        known = {p.where for p in named}
-        raise RefusedError((*named, *(p for p in late if p.where not in known)))
+        kept = {name for node in source.graph.node for name in node.output}.difference(found)
+        late = [(graph.nodes[index], why) for index, why in reasons(graph, sizes, floats).items()]
+        others = [problem(node, why) for node, why in late if node.outputs[0] in kept and why != HANDED_ON]
+        raise RefusedError((*found.values(), *others))
     return ready
 
 
 def _refuse(graph: Graph, host: Mapping[int, str], options: QuantizeOptions) -> None:
     if host and not options.host_ops:
-        raise RefusedError(tuple(problem(graph.nodes[index], why) for index, why in host.items()))
+        raise RefusedError(tuple(problem(graph.nodes[index], why) for index, why in host.items() if why != HANDED_ON))
 
 
 def _values(model: onnx.ModelProto) -> tuple[frozenset[str], dict[str, tuple[int, ...]]]:
@@ -123,7 +119,7 @@ def _check_feeds(graph: Graph, feeds: Mapping[str, NDArray[Any]]) -> None:
         array = feeds.get(port.name)
         if array is None or tuple(array.shape[1:]) != port.dims or not len(array) or array.dtype.name != port.dtype:
             got = "none" if array is None else f"{array.dtype} {list(array.shape)}"
-            expected = f"{port.dtype} [feeds, {', '.join(str(d) for d in port.dims)}]"
+            expected = f"{port.dtype} [feeds, {', '.join(str(d) for d in port.dims or ())}]"
             what = "calibration data does not fit"
             where = f"input {port.name!r}"
             problems.append(Problem(code="QUANT-FEED", where=where, what=what, expected=expected, got=got))

@@ -18,7 +18,7 @@ from onnxruntime.quantization import CalibrationDataReader, MinMaxCalibrater
 
 from manifest.errors import Problem, RefusedError
 from manifest.onnx_import.quantize.plan import Plan
-from manifest.onnx_import.quantize.runtime import FAILURES, FloatRunner, refused
+from manifest.onnx_import.quantize.runtime import FAILURES, FloatRunner, refused, session
 from manifest.onnx_import.quantize.scheme import (
     CODE_MAX,
     CODE_MIN,
@@ -90,7 +90,7 @@ def _ranges(model: onnx.ModelProto, feeds: Feeds, names: list[str]) -> dict[str,
         calibrator = MinMaxCalibrater(path, augmented_model_path=str(Path(folder) / "augmented.onnx"))
         try:
             calibrator.augment_graph()
-            calibrator.create_inference_session()
+            calibrator.infer_session = session(Path(folder) / "augmented.onnx")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # tensors of NaN alone are judged below
                 calibrator.collect_data(_Reader(feeds, numbers))

@@ -1,7 +1,8 @@
 """Where Q/DQ pairs go, and which tensors share a scale.
 
 A tensor between a producer and the only Relu or Clip behind it gets no pair, so that a kernel clamps before its one
-rounding. What an op merely hands on (MaxPool, layout ops, Concat, a Relu on its own) keeps the scale of what came in.
+rounding; nor does one between a MatMul and the constant row added to it, which is its bias. What an op merely hands on
+(MaxPool, layout ops, Concat, a Relu on its own) keeps the scale of what came in.
 """
 
 from collections.abc import Mapping
@@ -21,12 +22,14 @@ class Plan:
         quantized: tensors that get a Q/DQ pair, in graph order.
         group: tensor -> first tensor of those that share its scale.
         seen: first tensor of a group -> tensors whose values decide the scale (the others only repeat them).
+        biases: result of a MatMul or Gemm -> constant that the node behind it adds as bias.
         host: indices of nodes left in float.
     """
 
     quantized: tuple[str, ...]
     group: Mapping[str, str]
     seen: Mapping[str, tuple[str, ...]]
+    biases: Mapping[str, str]
     host: frozenset[int]
 
 
@@ -56,7 +59,8 @@ def make_plan(graph: Graph, floats: frozenset[str], host: frozenset[int]) -> Pla
         floats: names of the float32 tensors.
         host: indices of nodes left in float.
     """
-    quantized = _quantized(graph, floats, host)
+    biases = _biases(graph, host)
+    quantized = _quantized(graph, floats, host, biases)
     groups = _Groups(quantized)
     repeats: set[str] = set()
     for node in graph.nodes:
@@ -71,7 +75,7 @@ def make_plan(graph: Graph, floats: frozenset[str], host: frozenset[int]) -> Pla
     for name in quantized:
         if name not in repeats:
             seen[group[name]] = (*seen.get(group[name], ()), name)
-    return Plan(quantized=quantized, group=group, seen=seen, host=host)
+    return Plan(quantized=quantized, group=group, seen=seen, biases=biases, host=host)
 
 
 def _passes(node: Node, graph: Graph, groups: _Groups) -> bool:
@@ -79,7 +83,28 @@ def _passes(node: Node, graph: Graph, groups: _Groups) -> bool:
     return node.key in PASSING or (node.key in CLAMPS and node.inputs[0] in groups.parent)
 
 
-def _quantized(graph: Graph, floats: frozenset[str], host: frozenset[int]) -> tuple[str, ...]:
+def _biases(graph: Graph, host: frozenset[int]) -> dict[str, str]:
+    """Constants added to the last axis of a MatMul or Gemm that has no bias and no other reader."""
+    consumers = graph.consumers()
+    found = {}
+    for node in graph.nodes:
+        weights = graph.constants.get(node.input(1))
+        readers = consumers.get(node.outputs[0], []) if node.outputs else []
+        if node.key not in (":MatMul", ":Gemm") or node.input(2) or weights is None or weights.array.ndim != 2:
+            continue
+        if node.index in host or len(readers) != 1 or readers[0].key != ":Add" or readers[0].index in host:
+            continue
+        other = readers[0].inputs[1 - readers[0].inputs.index(node.outputs[0])]
+        row = graph.constants.get(other)
+        channels = weights.array.shape[1 - node.integer("transB", 0)]
+        if row is not None and row.array.ndim and row.array.size == channels == row.array.shape[-1]:
+            found[node.outputs[0]] = other
+    return {name: bias for name, bias in found.items() if name not in graph.output_names()}
+
+
+def _quantized(
+    graph: Graph, floats: frozenset[str], host: frozenset[int], biases: Mapping[str, str]
+) -> tuple[str, ...]:
     consumers = graph.consumers()
     outputs = set(graph.output_names())
 
@@ -94,7 +119,7 @@ def _quantized(graph: Graph, floats: frozenset[str], host: frozenset[int]) -> tu
             if node.index in host:
                 if read_by_array(name):
                     names.append(name)
-            elif not _is_fused(node, name, consumers.get(name, []), outputs, host):
+            elif name not in biases and not _is_fused(node, name, consumers.get(name, []), outputs, host):
                 names.append(name)
     return tuple(name for name in names if name in floats)
 

@@ -10,8 +10,9 @@ since Q/DQ written into them would be invalid.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import numpy as np
 import onnx
-from onnx import shape_inference, version_converter
+from onnx import numpy_helper, shape_inference, version_converter
 
 from manifest.errors import Problem, RefusedError
 from manifest.model import Note
@@ -44,6 +45,7 @@ def prepare(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> tu
     ready.ir_version = max(ready.ir_version, MIN_IR)
     ready, converted = _converted(ready)
     ready = _clean(folded(ready))
+    _rewrite_inverses(ready.graph)
     return _inferred(ready), (*notes, *converted)
 
 
@@ -116,6 +118,26 @@ def _converted(model: onnx.ModelProto) -> tuple[onnx.ModelProto, tuple[Note, ...
     return ready, (Note(code="QUANT-OPSET-CONVERTED", where="model", text=text),)
 
 
+def _rewrite_inverses(graph: onnx.GraphProto) -> None:
+    """Subtraction of a float constant as Add of its negative, division by one as Mul by its inverse."""
+    constants = {t.name: t for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
+    taken = set(constants) | {name for node in graph.node for name in (*node.input, *node.output)}
+    for node in graph.node:
+        if node.domain or node.op_type not in ("Sub", "Div") or node.input[1] not in constants:
+            continue
+        values = numpy_helper.to_array(constants[node.input[1]])
+        if node.op_type == "Div" and not values.all():
+            continue
+        changed = -values if node.op_type == "Sub" else np.float32(1) / values
+        name = f"{node.input[1]}_{'negative' if node.op_type == 'Sub' else 'inverse'}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        graph.initializer.append(numpy_helper.from_array(changed, name))
+        node.op_type = "Add" if node.op_type == "Sub" else "Mul"
+        node.input[1] = name
+
+
 def _clean(model: onnx.ModelProto) -> onnx.ModelProto:
     """Without onnxruntime's traces: imports of its own domains, metadata, orders that vary from run to run."""
     used = {node.domain for node in model.graph.node} | {""}
@@ -142,13 +164,22 @@ def _clean(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
-    del model.graph.value_info[:]
-    for value in model.graph.output:
+    """The model with every shape inferred from its inputs; unused constants are dropped."""
+    graph = model.graph
+    del graph.value_info[:]
+    used = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    constants = {tensor.name: tensor for tensor in graph.initializer if tensor.name in used}
+    kept = list(constants.values())
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    for value in graph.output:
         value.type.tensor_type.ClearField("shape")
+        if value.name in constants:
+            dims = [onnx.TensorShapeProto.Dimension(dim_value=size) for size in constants[value.name].dims]
+            value.type.tensor_type.shape.dim.extend(dims)
     try:
-        ready = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+        return shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
     except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         what = "its shapes cannot be inferred"
         raise RefusedError((Problem(code="QUANT-INFERENCE", where="model", what=what, got=reason),)) from error
-    return ready

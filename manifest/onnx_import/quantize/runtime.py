@@ -21,8 +21,8 @@ FAILURES: Final[tuple[type[Exception], ...]] = tuple(
     )
     if hasattr(_state, name)
 )  # fmt: skip
-_KEPT: Final = ("TransposeOptimizer", "ConstantSharing")
-"""Passes that rewrite the graph without making it smaller."""
+_KEPT: Final = ("TransposeOptimizer", "ConstantSharing", "MatMulAddFusion")
+"""Passes that rewrite the graph without making it smaller, or take an activation for a bias."""
 _FATAL: Final = 4
 
 
@@ -46,8 +46,7 @@ def refused(error: Exception, doing: str) -> RefusedError:
 def folded(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model after onnxruntime's basic optimisation.
 
-    Constants are computed, BatchNormalization and bias Add folded in, MatMul with Add is a Gemm, Identity and Dropout
-    are gone.
+    Constants are computed, BatchNormalization and Add of a constant folded into Conv, Identity and Dropout are gone.
 
     Raises:
         RefusedError: onnxruntime does not load the model.
@@ -63,6 +62,20 @@ def folded(model: onnx.ModelProto) -> onnx.ModelProto:
         except FAILURES as error:
             raise refused(error, "load") from error
         return onnx.load_model(str(path), load_external_data=False)
+
+
+def session(model: Path | bytes) -> Any:
+    """An onnxruntime session that runs a model as it is written.
+
+    Raises:
+        RefusedError: onnxruntime does not load the model.
+    """
+    options = _options(ort.GraphOptimizationLevel.ORT_DISABLE_ALL)
+    source = model if isinstance(model, bytes) else str(model)
+    try:
+        return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    except FAILURES as error:
+        raise refused(error, "load") from error
 
 
 class FloatRunner:
@@ -85,11 +98,7 @@ class FloatRunner:
         self._passed = [name for name in outputs if name in inputs]
         self._computed = [name for name in outputs if name not in inputs]
         copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in self._computed if name not in known)
-        options = _options(ort.GraphOptimizationLevel.ORT_DISABLE_ALL)
-        try:
-            self._session = ort.InferenceSession(copy.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        except FAILURES as error:
-            raise refused(error, "load") from error
+        self._session = session(copy.SerializeToString())
 
     def run(self, feed: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The chosen tensors for one feed.

@@ -15,10 +15,13 @@ CLAMPS: Final = frozenset({":Relu", ":Clip"})
 PASSING: Final = frozenset({":MaxPool", ":Reshape", ":Flatten", ":Transpose", ":Squeeze", ":Unsqueeze", ":Concat"})
 """Ops that hand values on: their output keeps the scale of their inputs."""
 SUPPORTED: Final = LINEAR | AVERAGES | CLAMPS | PASSING | {":Add", ":Mul"}
-VANISHING: Final = frozenset({":BatchNormalization", ":Constant", ":Dropout", ":Identity"})
-"""Ops that folding takes away where they can be folded."""
+VANISHING: Final = frozenset(
+    {":BatchNormalization", ":Cast", ":Constant", ":Div", ":Dropout", ":Expand", ":Identity", ":Pad", ":Sub"}
+)
+"""Ops that folding takes away where it can: they are judged by what is left."""
 ALWAYS_CONSTANT: Final = frozenset({":Constant", ":Shape", ":Size"})
 """Ops whose result is known once shapes are fixed."""
+HANDED_ON: Final = "it hands on what the host computes"
 _SPATIAL: Final = frozenset({":Conv", ":MaxPool"}) | AVERAGES
 
 
@@ -31,22 +34,24 @@ def problem(node: Node, what: str) -> Problem:
 
 def unsupported(node: Node) -> str:
     """Why an op type is refused, in words."""
+    if node.key == ":BatchNormalization":
+        return "op BatchNormalization behind anything but a Conv cannot be quantized"
     return f"op {node.key.removeprefix(':')} cannot be quantized"
 
 
-def source_problems(graph: Graph) -> list[Problem]:
-    """Problems of the nodes as the person's file has them: folding may rename, split or merge nodes.
+def source_problems(graph: Graph) -> dict[str, Problem]:
+    """Problems of the nodes as the person's file has them, by first output: folding may rename, split or merge nodes.
 
     Args:
         graph: of the model before folding.
     """
     constant = set(graph.constants)
-    found = []
+    found = {}
     for node in graph.nodes:
         if node.key in ALWAYS_CONSTANT or all(name in constant for name in node.inputs if name):
             constant.update(node.outputs)
         elif node.key not in SUPPORTED | VANISHING:
-            found.append(problem(node, unsupported(node)))
+            found[node.outputs[0]] = problem(node, unsupported(node))
     return found
 
 
@@ -58,11 +63,16 @@ def reasons(graph: Graph, shapes: Mapping[str, tuple[int, ...]], floats: frozens
         shapes: of every tensor.
         floats: names of the float32 tensors.
     """
-    found = {}
+    found: dict[int, str] = {}
+    made: set[str] = set()
     for node in graph.nodes:
         why = _reason(node, graph, shapes, floats)
+        data = [name for name in data_inputs(node) if name]
+        if not why and node.key in PASSING and data and made.issuperset(data):
+            why = HANDED_ON
         if why:
             found[node.index] = why
+            made.update(node.outputs)
     return found
 
 

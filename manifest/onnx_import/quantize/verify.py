@@ -61,8 +61,8 @@ def _faults(graph: Graph) -> Iterator[Problem]:
             yield _fault(node, "scale is not one power of two", str(scale.ravel()[:4]))
         zero = graph.constants[node.inputs[2]].array
         codes = graph.constants.get(node.inputs[0]) if node.type == "DequantizeLinear" else None
-        wanted = np.int8 if codes is None else codes.array.dtype
-        if zero.any() or zero.dtype != wanted:
+        code_type = np.dtype(np.int8) if codes is None else codes.array.dtype
+        if zero.any() or zero.dtype != code_type:
             yield _fault(node, "zero point is not 0 of the code type", f"{zero} ({zero.dtype})")
         scales[node.outputs[0]] = float(scale.ravel()[0])
     for node in graph.nodes:

@@ -74,6 +74,7 @@ class _Writer:
         self.taken = set(parts.graph.names())
         self.renamed: dict[str, str] = {}
         self.coarser: list[str] = []
+        self.products: dict[str, int] = {}
         self.scales: dict[int, str] = {}
         self.zeros: dict[str, str] = {}
         self.dequantized: dict[tuple[str, int, bytes], str] = {}
@@ -85,6 +86,8 @@ class _Writer:
                 self._pair(port.name, port.name, self.renamed[port.name])
         for node, proto in zip(self.parts.graph.nodes, self.parts.model.graph.node, strict=True):
             self._node(node, proto)
+        fixed = [name for name in self.parts.graph.output_names() if name in self.constants]
+        self.stored.update({name: self.constants[name].array for name in fixed})
         return Written(model=self._model(), coarser=tuple(self.coarser))
 
     def _node(self, node: Node, proto: onnx.NodeProto) -> None:
@@ -107,21 +110,29 @@ class _Writer:
         if node.key in LINEAR:
             self._quantize_weights(node, copy)
         elif node.key in (":Add", ":Mul"):
+            product = next((self.products[name] for name in node.inputs if name in self.products), None)
             for position, name in enumerate(node.inputs):
                 if name in self.constants:
-                    values = self.constants[name].array
-                    k = weight_exponent(values, self.parts.options)
-                    copy.input[position] = self._constant(name, _int8(values, k), k)
+                    copy.input[position] = self._operand(name, product)
+
+    def _operand(self, name: str, product: int | None) -> str:
+        """A constant that is added or multiplied: int8, or a bias where a product's exponent is given."""
+        values = self.constants[name].array
+        if product is not None:
+            return self._bias(name, values, product)
+        k = weight_exponent(values, self.parts.options)
+        return self._constant(name, _int8(values, k), k)
 
     def _quantize_weights(self, node: Node, copy: onnx.NodeProto) -> None:
         """Weights and bias of Conv, Gemm or MatMul; Gemm's alpha and beta go into them."""
         if node.inputs[1] not in self.constants:
             return
         weights = self.constants[node.inputs[1]].array
-        bias = self.constants[node.inputs[2]].array if node.input(2) else None
+        bias_name = self.parts.plan.biases.get(node.outputs[0], node.input(2))
+        bias = self.constants[bias_name].array if bias_name else None
         if node.key == ":Gemm":
             weights = weights * np.float32(node.real("alpha", 1.0))
-            if bias is not None:
+            if node.input(2) and bias is not None:
                 bias = _row(bias * np.float32(node.real("beta", 1.0)), weights.shape[1 - node.integer("transB", 0)])
             kept = [attribute for attribute in copy.attribute if attribute.name not in ("alpha", "beta")]
             del copy.attribute[:]
@@ -129,9 +140,15 @@ class _Writer:
         source = self.parts.exponents[node.inputs[0]]
         k = self._weight_exponent(node, weights, bias, source)
         copy.input[1] = self._constant(node.inputs[1], _int8(weights, k), k)
-        if bias is not None:
-            codes = np.rint(np.ldexp(bias.astype(np.float64), -(source + k))).astype(np.int32)
-            copy.input[2] = self._constant(node.inputs[2], codes, source + k)
+        if node.input(2) and bias is not None:
+            copy.input[2] = self._bias(bias_name, bias, source + k)
+        elif bias is not None:
+            self.products[node.outputs[0]] = source + k
+
+    def _bias(self, name: str, values: Array, k: int) -> str:
+        """Bias codes at the scale of the products."""
+        codes = np.rint(np.ldexp(values.astype(np.float64), -k)).astype(np.int32)
+        return self._constant(name, codes, k)
 
     def _weight_exponent(self, node: Node, weights: Array, bias: Array | None, source: int) -> int:
         """Exponent of the weight scale, grown where the bias would need more than MAX_BIAS."""
