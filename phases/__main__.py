@@ -1,17 +1,18 @@
-"""`python -m phases`: the commands around a port."""
+"""`python -m phases`: the commands around a port.
 
+Why commands are loaded by name: `status` and `check` should not wait for onnx and onnxruntime.
+"""
+
+import importlib
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 import click
 
 from phases import cli
-from phases.commands.check import check
-from phases.commands.diff import diff
-from phases.commands.explain import explain
-from phases.commands.oracle import oracle
-from phases.commands.status import status
-from phases.commands.waive import waive
+
+COMMANDS: Final = ("status", "check", "diff", "explain", "waive", "oracle")
 
 EPILOG = """\b
 A port is made by:  python -m phases.baseline model.onnx --data real.npz
@@ -19,13 +20,29 @@ Then:               python -m phases status model.port
 """
 
 
-@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class Commands(click.Group):
+    """A group whose commands are modules of `phases.commands` with a click command of the same name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names, in the order in which a person meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command, None where there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = getattr(importlib.import_module(f"phases.commands.{cmd_name}"), cmd_name)
+        if not isinstance(found, click.Command):
+            msg = f"phases.commands.{cmd_name}.{cmd_name}: expected a click command"
+            raise TypeError(msg)
+        return found
+
+
+@click.group(
+    cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 def commands() -> None:
     """Look at ports of ONNX models, check them, run their oracle, accept deviations."""
-
-
-for _command in (status, check, diff, explain, waive, oracle):
-    commands.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,18 +5,14 @@ the docstring at the place that says it.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-PACKAGES: Final = ("manifest", "oracle", "checklists", "presim", "bringup", "optimize", "phases")
-CODE: Final = re.compile(
-    r"^(?:BRINGUP|CHECK|DATA|DEVICE|GATE|MANIFEST|MODEL|NPZ|ONNX|OPTION|OPTIMIZE|ORACLE|ORT|PORT|"
-    r"PRESIM|QUANTIZE|TOML|WAIVER)(?:-[A-Z0-9]+)+$"
-)
+from phases.docs import CODE, NOT_CODES, PACKAGES
+
 FIELDS: Final = ("what", "expected", "got", "remedy", "text")
 
 
@@ -46,34 +42,30 @@ def error_codes() -> dict[str, tuple[Raised, ...]]:
 
 def _scan(tree: ast.Module, module: str) -> Iterator[tuple[str, Raised]]:
     for scope in ast.walk(tree):
-        if isinstance(scope, ast.FunctionDef):
+        if isinstance(scope, ast.FunctionDef | ast.Module):
             rule = (ast.get_docstring(scope) or ast.get_docstring(tree) or "").split("\n\n")[0]
-            values = _assigned(scope)
-            for node in _own(scope):
-                for code in _codes(node):
-                    texts = tuple(dict.fromkeys(_texts(node, values)))
-                    yield code, Raised(module=module, rule=" ".join(rule.split()), texts=texts)
+            values = _assigned(scope) if isinstance(scope, ast.FunctionDef) else {}
+            for code, beside in _codes(scope):
+                texts = tuple(dict.fromkeys(_texts(beside, values)))
+                yield code, Raised(module=module, rule=" ".join(rule.split()), texts=texts)
 
 
-def _own(scope: ast.FunctionDef) -> Iterator[ast.AST]:
-    """Nodes of a function that are not in a function inside it."""
-    stack: list[ast.AST] = list(scope.body)
+def _codes(scope: ast.FunctionDef | ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """(code, the call or tuple that it stands in) of a scope, without the functions inside it."""
+    stack: list[tuple[ast.AST, ast.AST]] = [(node, node) for node in scope.body]
     while stack:
-        node = stack.pop()
-        yield node
-        stack += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.FunctionDef)]
+        node, beside = stack.pop()
+        if isinstance(node, ast.FunctionDef):
+            continue
+        if isinstance(node, ast.Constant) and _is_code(node.value):
+            yield str(node.value), beside
+        if isinstance(node, ast.Call | ast.Tuple):
+            beside = node
+        stack += [(child, beside) for child in ast.iter_child_nodes(node)]
 
 
-def _codes(node: ast.AST) -> Iterator[str]:
-    """Codes that are direct parts of a call or a tuple."""
-    parts: list[ast.expr] = []
-    if isinstance(node, ast.Call):
-        parts = [*node.args, *(k.value for k in node.keywords)]
-    elif isinstance(node, ast.Tuple):
-        parts = node.elts
-    for part in parts:
-        if isinstance(part, ast.Constant) and isinstance(part.value, str) and CODE.match(part.value):
-            yield part.value
+def _is_code(value: object) -> bool:
+    return isinstance(value, str) and CODE.fullmatch(value) is not None and value not in NOT_CODES
 
 
 def _assigned(scope: ast.FunctionDef) -> dict[str, ast.expr]:
@@ -92,17 +84,16 @@ def _assigned(scope: ast.FunctionDef) -> dict[str, ast.expr]:
 
 def _texts(node: ast.AST, values: dict[str, ast.expr]) -> Iterator[str]:
     """The words beside a code: plain and formatted strings, with `...` for what is filled in."""
+    named: list[tuple[str, ast.expr]] = []
     if isinstance(node, ast.Tuple):
         named = [("", part) for part in node.elts]
     elif isinstance(node, ast.Call):
         named = [*(("", part) for part in node.args), *((k.arg or "", k.value) for k in node.keywords)]
-    else:
-        named = []
     for name, part in named:
         if name and name not in FIELDS:
             continue
         text = _text(values.get(part.id, part) if isinstance(part, ast.Name) else part)
-        if text and " " in text.strip() and not CODE.match(text):
+        if text and " " in text.strip() and not _is_code(text):
             yield f"{name}: {text}" if name not in ("", "what", "text") else text
 
 

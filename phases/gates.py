@@ -78,7 +78,8 @@ def _read(root: Path, phase: Phase, found: Integrity, today: date, *, above: Gat
         if (root / phase.gate).exists():
             reason = f"{phase.gate}: tampered: no run of this port wrote it"
             return GateView(phase=phase.name, verdict="TAMPERED", reasons=(reason,))
-        reason = f"{phase.gate}: missing: `{phase.command}` has not been run"
+        why = f"`{phase.command}` has not been run" if phase.items else "the phase is not part of this version"
+        reason = f"{phase.gate}: missing: {why}"
         return GateView(phase=phase.name, verdict="MISSING", reasons=(reason,))
     try:
         report = load_report((root / phase.gate).read_bytes(), phase.gate)

@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from phases import cli
-from phases.baseline import recheck
 from phases.exit_codes import OK, UPSTREAM
 from phases.gates import last_present
 from phases.pipeline import NAMES
@@ -41,6 +40,8 @@ def check(port: Path, through: str | None, rerun: bool) -> int:
         click.echo(f"{port}: {len(lines)} reason{'' if len(lines) == 1 else 's'} not to build on it")
         return UPSTREAM
     if rerun:
+        from phases.baseline import recheck  # noqa: PLC0415  (brings onnx and onnxruntime, which `check` alone does not need)
+
         with tempfile.TemporaryDirectory(prefix="aie-port-check-") as scratch:
             different = recheck.differences(port, Path(scratch))
         for line in different:
