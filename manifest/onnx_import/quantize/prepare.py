@@ -16,8 +16,9 @@ from onnx import numpy_helper, shape_inference, version_converter
 
 from manifest.errors import Problem, RefusedError
 from manifest.model import Note
+from manifest.onnx_import.graph import build
+from manifest.onnx_import.inputs import resolve
 from manifest.onnx_import.quantize.runtime import folded
-from manifest.onnx_import.validate_text import quoted
 
 MIN_OPSET: Final = 13
 MIN_IR: Final = 8
@@ -63,38 +64,16 @@ def _without_initializer_inputs(model: onnx.ModelProto) -> Iterator[Note]:
 
 def _fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Write the shapes into the inputs and forget every other one, so that inference starts from the inputs."""
-    problems: list[Problem] = []
+    fixed = resolve(build(model), shapes)
+    if fixed.problems:
+        raise RefusedError(fixed.problems)
     for value in model.graph.input:
-        problems += _fix_one(value, shapes.get(value.name))
-    if problems:
-        raise RefusedError(tuple(problems))
+        shape = value.type.tensor_type.shape
+        del shape.dim[:]
+        shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=size) for size in fixed.shapes[value.name])
     del model.graph.value_info[:]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
-
-
-def _fix_one(value: onnx.ValueInfoProto, shape: tuple[int, ...] | None) -> Iterator[Problem]:
-    tensor = value.type.tensor_type
-    where = f"input {quoted(value.name)}"
-    dims = list(tensor.shape.dim)
-    if shape is None:
-        for axis, dim in enumerate(dims):
-            if not dim.HasField("dim_value"):
-                what = f"dimension {axis} ({dim.dim_param or 'unnamed'}) is open"
-                remedy = f"give --data, or --shape {value.name}=..."
-                yield Problem(code="QUANT-OPEN-SHAPE", where=where, what=what, expected="a fixed size", remedy=remedy)
-        return
-    clash = tensor.HasField("shape") and (
-        len(dims) != len(shape)
-        or any(d.HasField("dim_value") and d.dim_value != s for d, s in zip(dims, shape, strict=True))
-    )
-    if clash or min(shape, default=1) < 1:
-        expected = str([d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dims])
-        what = "the given shape does not fit"
-        yield Problem(code="QUANT-SHAPE", where=where, what=what, expected=expected, got=str(list(shape)))
-        return
-    tensor.ClearField("shape")
-    tensor.shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=size) for size in shape)
 
 
 def _converted(model: onnx.ModelProto) -> tuple[onnx.ModelProto, tuple[Note, ...]]:
