@@ -160,6 +160,11 @@ def test_a_waiver_holds_on_its_last_day_and_is_named_as_expired_after() -> None:
     assert report.expired_waivers == (yesterday,)
 
 
+def test_an_expired_waiver_is_named_for_its_own_item_only() -> None:
+    other = waiver(code="BL001", until=date(2029, 1, 1))
+    assert judge(PASSING, failing("a"), waivers=(other,)).expired_waivers == ()
+
+
 def test_an_expired_waiver_that_nothing_needs_is_not_named() -> None:
     assert judge(PASSING, waivers=(waiver(code="BL001", until=date(2029, 1, 1)),)).expired_waivers == ()
 

@@ -22,7 +22,9 @@ def budget(good: BaselineEvidence) -> Budget:
 
 
 def test_BL004_passes_at_every_limit(budget: Budget) -> None:
-    assert budget().verdict is Verdict.PASS
+    finding = budget()
+    assert finding.verdict is Verdict.PASS
+    assert finding.summary == "one dispatch fits npu2"
 
 
 @pytest.mark.parametrize(

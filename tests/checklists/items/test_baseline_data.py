@@ -39,12 +39,26 @@ def test_BL003_passes_at_the_largest_drop_and_fails_beyond_it(accuracy: Accuracy
         assert words in finding.summary
 
 
+def test_BL003_names_the_worst_layers_only_where_it_fails(accuracy: Accuracy) -> None:
+    assert "'conv_out'" not in accuracy().summary
+    assert accuracy(accuracy=0.5, worst_layers=()).summary.endswith("at most 1.00 %")
+
+
+def test_BL003_says_what_the_outputs_are_compared_with(accuracy: Accuracy) -> None:
+    text = accuracy(**UNLABELLED, against="the file's own float meaning").summary
+    assert "against the file's own float meaning" in text
+    assert "cosine 0.999000" in text
+    silent = accuracy(**{**UNLABELLED, "cosine": None}, against="").summary
+    assert "against the float model" in silent
+    assert "cosine" not in silent
+
+
 def test_BL003_a_better_quantised_model_passes(accuracy: Accuracy) -> None:
     assert accuracy(accuracy=1.0, float_accuracy=0.97).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(
-    ("sqnr_db", "verdict"), [(20.0, Verdict.PASS), (19.99, Verdict.FAIL), (math.nan, Verdict.FAIL)]
+    ("sqnr_db", "verdict"), [(20.0, Verdict.PASS), (19.999999, Verdict.FAIL), (math.nan, Verdict.FAIL)]
 )
 def test_BL003_without_labels_sqnr_decides(accuracy: Accuracy, sqnr_db: float, verdict: Verdict) -> None:
     assert accuracy(**UNLABELLED, sqnr_db=sqnr_db).verdict is verdict
@@ -178,6 +192,11 @@ def test_BL012_is_not_run_with_nothing_to_judge(good: BaselineEvidence, span: Ra
     assert finding.subjects == ("x",)
     assert inputs_in_range(replace(good, inputs=())).verdict is Verdict.NOT_RUN
     assert "--data" in inputs_in_range(replace(good, data=False)).summary
+
+
+@pytest.mark.parametrize("missing", ["representable_minimum", "representable_maximum"])
+def test_BL012_half_a_range_is_no_range(span: Range, missing: str) -> None:
+    assert span(**{missing: None}, maximum=0.9, used_codes_fraction=0.0).verdict is Verdict.PASS
 
 
 def test_BL012_names_every_input_at_fault_and_every_one_not_judged(good: BaselineEvidence) -> None:

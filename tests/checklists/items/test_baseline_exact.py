@@ -88,6 +88,26 @@ def test_BL008_BL009_are_not_run_over_too_little(
 
 
 @BOTH
+def test_BL008_BL009_one_sample_of_one_element_of_one_tensor_is_enough(
+    good: BaselineEvidence, judge: Judge, put: Put
+) -> None:
+    tiny = replace(first_row(good.comparisons[0], elements=1), samples=1, tensors_expected=1)
+    finding = judge(put(good, replace(tiny, tensors=tiny.tensors[:1])))
+    assert finding.verdict is Verdict.PASS
+    assert (finding.figures["samples"], finding.figures["elements"], finding.figures["tensors"]) == (1, 1, 1)
+
+
+@BOTH
+def test_BL008_BL009_say_how_many_more_tensors_differ(good: BaselineEvidence, judge: Judge, put: Put) -> None:
+    one = first_row(good.comparisons[0], mismatches=1, unexplained=1)
+    assert "more tensors" not in judge(put(good, one)).summary
+    both = replace(one, tensors=tuple(replace(t, mismatches=1, unexplained=1) for t in one.tensors))
+    finding = judge(put(good, both))
+    assert "1 more tensors differ" in finding.summary
+    assert finding.subjects == ("conv_out", "gemm_out")
+
+
+@BOTH
 def test_BL008_BL009_are_not_run_over_zero_elements_of_one_tensor(
     good: BaselineEvidence, judge: Judge, put: Put
 ) -> None:
@@ -226,6 +246,21 @@ def test_BL011_under_a_power_of_two_scheme_one_deviation_fails_and_says_what_it_
     assert "multiplier and shift" in target_equals_reference(deviate(good, ("conv_out", "conv", 1, 1))).summary
 
 
+def test_BL011_count_and_list_each_fail_alone(good: BaselineEvidence) -> None:
+    assert good.target is not None
+    counted = replace(good, target=replace(good.target, deviating=1))
+    assert target_equals_reference(counted).verdict is Verdict.FAIL
+    assert target_equals_reference(counted).figures["largest_difference_codes"] == 0
+    listed = replace(good, target=replace(good.target, tensors=(("conv_out", "conv", 1, 1),)))
+    assert target_equals_reference(listed).verdict is Verdict.FAIL
+
+
+def test_BL011_one_sample_of_one_element_is_enough(good: BaselineEvidence) -> None:
+    assert good.target is not None
+    tiny = replace(good, target=replace(good.target, samples=1, elements=1))
+    assert target_equals_reference(tiny).verdict is Verdict.PASS
+
+
 def test_BL011_is_not_run_without_elements_samples_or_data(good: BaselineEvidence) -> None:
     assert good.target is not None
     for target in (None, replace(good.target, elements=0), replace(good.target, samples=0)):
@@ -246,7 +281,7 @@ def cut(good: BaselineEvidence, elements: int, mismatches: int, count: int = 2) 
 
 
 def test_BL013_passes_with_equal_outputs_and_fails_with_one_other(good: BaselineEvidence) -> None:
-    assert dispatches_concatenate(cut(good, 100, 0)).verdict is Verdict.PASS
+    assert dispatches_concatenate(cut(good, 1, 0)).verdict is Verdict.PASS
     finding = dispatches_concatenate(cut(good, 100, 1))
     assert finding.verdict is Verdict.FAIL
     assert "1 of 100" in finding.summary

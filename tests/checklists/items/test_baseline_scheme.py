@@ -87,6 +87,7 @@ def test_BL002_fails_where_count_and_list_contradict_each_other(scheme: Change, 
 
 def test_BL002_is_not_run_without_scales(scheme: Change) -> None:
     assert power_of_two_verified(scheme(scales=0, power_of_two=0)).verdict is Verdict.NOT_RUN
+    assert power_of_two_verified(scheme(scales=1, power_of_two=1)).verdict is Verdict.PASS
 
 
 def test_BL005_passes_with_equal_hashes(good: BaselineEvidence) -> None:

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from checklists.evaluate import evaluate
 from checklists.model import CheckItem, Finding, Verdict
@@ -66,7 +68,7 @@ def build_manifest() -> Manifest:
 def write(tmp_path: Path) -> Write:
     def make(*, canary: bool = True, codes: tuple[int, ...] = (2, -2, 2, 6)) -> Path:
         root = tmp_path / "t.port"
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "t000001": np.array([[[1.0, -1.0, 0.75, 3.0]], [[0.0, 0.0, 0.0, 0.0]]], np.float32),
             "t000002": np.array([[codes]], np.int8),
         }
