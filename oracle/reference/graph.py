@@ -1,0 +1,106 @@
+"""A graph in the two forms that are compared: ONNX bytes and manifest, and the list of tensors to compare."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from manifest.model import Manifest, Tensor
+from manifest.onnx_import.instrument import expose, quantized_outputs
+from oracle.reference.session import Session, Settings
+from oracle.run import Oracle
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Which tensors of a graph are compared.
+
+    Attributes:
+        codes: integer tensors that onnxruntime shows as integers (outputs of QuantizeLinear and QOperator nodes).
+        aliases: integer tensors that the file holds as float32 (a MaxPool behind a DequantizeLinear): compared after
+            dequantisation, bit for bit.
+        floats: float32 graph outputs.
+        absent: quantised outputs of the file without a counterpart in the manifest.
+    """
+
+    codes: tuple[str, ...]
+    aliases: tuple[str, ...]
+    floats: tuple[str, ...]
+    absent: tuple[str, ...]
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """All tensors that onnxruntime has to return."""
+        return (*self.codes, *self.aliases, *self.floats)
+
+    @property
+    def expected(self) -> int:
+        """How many tensors a complete comparison has."""
+        return len(self.visible) + len(self.absent)
+
+
+def targets(manifest: Manifest, quantized: tuple[str, ...], constants: tuple[str, ...] = ()) -> Target:
+    """The tensors to compare.
+
+    Args:
+        manifest: of the graph.
+        quantized: names that the graph's QuantizeLinear and QOperator nodes write.
+        constants: those among further QuantizeLinear outputs that depend on no graph input.
+    """
+    by_name = manifest.by_name()
+    made = {name for op in manifest.ops for name in op.outputs}
+    absent = tuple(n for n in quantized if n not in by_name)
+    quantized += tuple(n for n in constants if n in by_name and by_name[n].array is not None and n not in quantized)
+    shown = set(quantized)
+    aliases = tuple(t.name for t in manifest.tensors if t.name in made and t.name not in shown and _is_alias(t))
+    outputs = tuple(n for n in manifest.model.outputs if n in by_name and n not in shown and n not in aliases)
+    return Target(
+        codes=tuple(n for n in quantized if n in by_name) + tuple(n for n in outputs if by_name[n].quant is not None),
+        aliases=aliases,
+        floats=tuple(n for n in outputs if by_name[n].dtype == "float32"),
+        absent=absent,
+    )
+
+
+def _is_alias(tensor: Tensor) -> bool:
+    return tensor.onnx_dtype == "float32" and tensor.quant is not None and tensor.array is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """A graph, its manifest, its constants, an oracle of it and the tensors to compare."""
+
+    model_bytes: bytes
+    manifest: Manifest
+    arrays: Mapping[str, Array]
+    oracle: Oracle
+    target: Target
+
+    def session(self, settings: Settings) -> Session:
+        """The graph in onnxruntime with the compared tensors as outputs.
+
+        Raises:
+            OnnxruntimeError: onnxruntime refuses the graph.
+        """
+        return Session(expose(self.model_bytes, self.target.visible), settings)
+
+
+def graph_of(model_bytes: bytes, manifest: Manifest, arrays: Mapping[str, Array], *, fma: bool) -> Graph:
+    """Put a graph together.
+
+    Args:
+        model_bytes: self-contained ONNX model.
+        manifest: imported from it.
+        arrays: constants of the manifest.
+        fma: whether onnxruntime's QLinearAdd runs with fused multiply-add on this CPU.
+    """
+    return Graph(
+        model_bytes=model_bytes,
+        manifest=manifest,
+        arrays=arrays,
+        oracle=Oracle(manifest, arrays, blas_threads=1, fma=fma),
+        target=targets(manifest, quantized_outputs(model_bytes), quantized_outputs(model_bytes, constants=True)),
+    )

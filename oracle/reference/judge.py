@@ -1,0 +1,265 @@
+"""Judge differing elements: rounding tie, inexact reference, or unexplained.
+
+Nothing is explained unless the oracle's code is the exact one: rounding of the exact rational value, half to even. So a
+wrong rounding rule in the oracle is never taken for noise of onnxruntime.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from manifest.model import Op, Tensor
+from oracle.evidence import Mismatch
+from oracle.reference.causes import guess
+from oracle.reference.magnitude import Magnitude, magnitudes
+from oracle.reference.plan import FLOAT_EXACT_BOUND, has_one_meaning
+from oracle.reference.sample import Sample, StageRun, code_of, part
+from oracle.reference.tally import Judged
+
+Array = npt.NDArray[Any]
+Explanation = Literal["near_tie", "inexact", "unexplained"]
+
+TIE_RELATIVE: Final = Fraction(1, 10**6)
+"""How near to a tie, relative to what onnxruntime summed, an element may lie."""
+FLOAT_TOLERANCE: Final = 1e-5
+"""Tolerance of float outputs that are not dequantised integers, relative to the largest value of the feed."""
+MAX_JUDGED: Final = 20_000
+"""Elements of one tensor in one chunk that are recomputed with rationals; the rest counts as unexplained."""
+_SAMPLE: Final = 48
+_HALF: Final = Fraction(1, 2)
+_UNIT: Final = Fraction(1, 2**24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Which explanations a stage allows.
+
+    Attributes:
+        ties: an op of the stage runs in onnxruntime's float arithmetic.
+        inexact: an op in float arithmetic has a proved bound beyond 2**24.
+    """
+
+    ties: bool
+    inexact: bool
+
+
+def rules_of(run: StageRun) -> Rules:
+    """The explanations that a stage allows."""
+    tensors = run.manifest.by_name()
+    ops = run.ops()
+    return Rules(
+        ties=any(not has_one_meaning(op, tensors) for op in ops),
+        inexact=any(
+            op.origin == "qdq" and op.accumulator is not None and op.accumulator.bound > FLOAT_EXACT_BOUND for op in ops
+        ),
+    )
+
+
+def judge_codes(run: StageRun, name: str, expected: Array, got: Array) -> Judged:
+    """Compare integer codes of one tensor.
+
+    Args:
+        run: the stage that makes the tensor.
+        name: the tensor.
+        expected: onnxruntime's codes, (F, *shape).
+        got: the oracle's codes.
+
+    Returns:
+        The counts; every element differs where shape or dtype do.
+    """
+    if expected.shape != got.shape or expected.dtype != got.dtype:
+        return _wrong_form(run, expected, got)
+    differing = np.argwhere(expected != got)
+    if not len(differing):
+        return Judged(elements=expected.size)
+    judged = differing[:MAX_JUDGED]
+    sample = _sample(run, name, judged, expected, got)
+    kinds = _explain(sample, rules_of(run))
+    left = len(differing) - len(judged)
+    return Judged(
+        elements=expected.size,
+        near_ties=kinds.count("near_tie"),
+        reference_inexact=kinds.count("inexact"),
+        unexplained=kinds.count("unexplained") + left,
+        first=_first(sample, kinds),
+    )
+
+
+def judge_floats(run: StageRun, name: str, expected: Array, got: Array, *, bit_equal: bool) -> Judged:
+    """Compare float32 values of one tensor.
+
+    Args:
+        run: the stage that makes the tensor.
+        name: the tensor.
+        expected: onnxruntime's values, (F, *shape) float32.
+        got: the oracle's values.
+        bit_equal: the values are dequantised integers: any difference is unexplained. Otherwise differences up to
+            `FLOAT_TOLERANCE` relative to the largest value of the feed count as `near_ties`.
+    """
+    if expected.shape != got.shape or expected.dtype != got.dtype:
+        return _wrong_form(run, expected, got)
+    same = (expected == got) | (np.isnan(expected) & np.isnan(got))
+    if bool(same.all()):
+        return Judged(elements=expected.size)
+    if bit_equal:
+        far = ~same
+    else:
+        axes = tuple(range(1, expected.ndim))
+        size = np.max(np.abs(expected), axis=axes, keepdims=True, initial=0.0)
+        near = np.abs(expected.astype(np.float64) - got) <= FLOAT_TOLERANCE * size
+        far = ~same & ~near
+    index = np.argwhere(far if far.any() else ~same)[0]
+    place = tuple(int(i) for i in index)
+    cause = "" if not far.any() else "unknown: float values differ"
+    first = Mismatch(
+        index=_shifted(run, place),
+        expected=repr(float(expected[place])),
+        got=repr(float(got[place])),
+        exact="",
+        cause=cause or "float rounding of the sum",
+    )
+    unexplained = int(far.sum())
+    return Judged(
+        elements=expected.size, near_ties=int((~same).sum()) - unexplained, unexplained=unexplained, first=first
+    )
+
+
+def judge_constant(folded: Array, expected: Array) -> Judged:
+    """Compare a constant that the importer folded with what onnxruntime computed for every feed.
+
+    Args:
+        folded: codes, (*shape).
+        expected: onnxruntime's codes, (F, *shape).
+    """
+    if folded.shape != expected.shape[1:] or folded.dtype != expected.dtype:
+        return Judged(elements=expected.size, unexplained=max(expected.size, 1))
+    differing = np.argwhere(expected != folded)
+    if not len(differing):
+        return Judged(elements=expected.size)
+    place = tuple(int(i) for i in differing[0])
+    first = Mismatch(
+        index=place,
+        expected=str(int(expected[place])),
+        got=str(int(folded[place[1:]])),
+        exact="",
+        cause="looks as if a constant was folded wrongly on import",
+    )
+    return Judged(elements=expected.size, unexplained=len(differing), first=first)
+
+
+def _wrong_form(run: StageRun, expected: Array, got: Array) -> Judged:
+    first = Mismatch(
+        index=(run.offset,),
+        expected=f"{expected.dtype}{list(expected.shape[1:])}",
+        got=f"{got.dtype}{list(got.shape[1:])}",
+        exact="",
+        cause="shape or type differ",
+    )
+    return Judged(elements=expected.size, unexplained=max(expected.size, 1), first=first)
+
+
+def _shifted(run: StageRun, index: tuple[int, ...]) -> tuple[int, ...]:
+    return (index[0] + run.offset, *index[1:])
+
+
+def _sample(run: StageRun, name: str, indices: npt.NDArray[Any], expected: Array, got: Array) -> Sample:
+    places = tuple(indices.T)
+    return Sample(
+        run=run,
+        op=run.producer(name),
+        tensor=run.manifest.tensor(name),
+        indices=indices,
+        expected=tuple(int(v) for v in expected[places]),
+        got=tuple(int(v) for v in got[places]),
+        values=tuple(run.exact(name, indices)),
+    )
+
+
+def _explain(sample: Sample, rules: Rules) -> list[Explanation]:
+    """One verdict per element of the sample."""
+    if not rules.ties and not rules.inexact:
+        return ["unexplained"] * len(sample.values)
+    zero_point, limits = sample.zero_point, sample.limits
+    sizes = magnitudes(sample)
+    kinds: list[Explanation] = []
+    for value, expected, got, size in zip(sample.values, sample.expected, sample.got, sizes, strict=True):
+        if value is None or got != code_of(value, zero_point, limits):
+            kinds.append("unexplained")
+        elif rules.ties and is_near_tie(value, expected - zero_point, got - zero_point, size):
+            kinds.append("near_tie")
+        elif rules.inexact and is_float_noise(value, expected - zero_point, size):
+            kinds.append("inexact")
+        else:
+            kinds.append("unexplained")
+    return kinds
+
+
+def is_near_tie(value: Fraction, expected: int, got: int, size: Magnitude) -> bool:
+    """Whether a value lies at a rounding tie and the two codes are the ones beside it.
+
+    Args:
+        value: exact value in output codes, before the zero point.
+        expected: onnxruntime's code less the zero point.
+        got: the oracle's code less the zero point.
+        size: what onnxruntime summed to get there.
+    """
+    low = floor(value)
+    if {expected, got} != {low, low + 1}:
+        return False
+    return abs(value - low - _HALF) <= TIE_RELATIVE * max(abs(value), size.terms)
+
+
+def is_float_noise(value: Fraction, expected: int, size: Magnitude) -> bool:
+    """Whether rounding every float32 product and partial sum can lead from the exact value to a code.
+
+    The bound is that of recursive summation: (number of terms + 4) * 2**-24 * sum of |terms|.
+    """
+    return abs(value - expected) <= _HALF + (size.count + 4) * _UNIT * max(abs(value), size.terms)
+
+
+def _first(sample: Sample, kinds: Sequence[Explanation]) -> Mismatch:
+    chosen = [i for i, kind in enumerate(kinds) if kind == "unexplained"]
+    position = chosen[0] if chosen else 0
+    cause = guess(part(sample, chosen[:_SAMPLE])) if chosen else _EXPLAINED[kinds[0]]
+    return Mismatch(
+        index=_shifted(sample.run, tuple(int(i) for i in sample.indices[position])),
+        expected=str(sample.expected[position]),
+        got=str(sample.got[position]),
+        exact=exact_text(sample.values[position], sample.zero_point),
+        cause=cause,
+    )
+
+
+_EXPLAINED: Final[dict[Explanation, str]] = {
+    "near_tie": "rounding tie: float noise of onnxruntime decides",
+    "inexact": "reference inexact above 2^24",
+}
+
+
+def exact_text(value: Fraction | None, zero_point: int) -> str:
+    """The exact value with its zero point, and that it is a tie where it is one."""
+    if value is None:
+        return "not a number"
+    total = value + zero_point
+    tie = " (tie)" if (value - _HALF).denominator == 1 else ""
+    return f"{float(total):.9g}{tie}"
+
+
+def dequantised(tensor: Tensor, codes: Array) -> Array:
+    """float32 values of integer codes as onnxruntime computes them: f32(f32(code - zero point) * scale)."""
+    if tensor.quant is None:
+        msg = f"tensor {tensor.name!r} has no scale"
+        raise ValueError(msg)
+    shifted = (codes.astype(np.int64) - tensor.quant.zero_points[0]).astype(np.float32)
+    result: Array = shifted * np.float32(tensor.quant.scales[0])
+    return result
+
+
+def is_dequantised(op: Op, tensors: dict[str, Tensor]) -> bool:
+    """Whether a float tensor holds dequantised integers (one product, defined to the bit)."""
+    return op.type == "DequantizeLinear" and tensors[op.inputs[0]].dtype not in ("exact", "float32")

@@ -1,0 +1,187 @@
+"""Every op alone on random and boundary inputs: the stage is cut out of the file and run in onnxruntime."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from manifest.model import Manifest, Op, Tensor
+from manifest.onnx_import.instrument import extract
+from oracle.cpu import CpuFlags, read_cpu_flags
+from oracle.evidence import Comparison
+from oracle.reference.graph import Graph, graph_of
+from oracle.reference.judge import dequantised
+from oracle.reference.patterns import Matrix, float_inputs, integer_inputs, tie_inputs
+from oracle.reference.plan import make_plan
+from oracle.reference.session import OnnxruntimeError, Session, Settings
+from oracle.reference.stagewise import Result, StageWise, chunks
+from oracle.stages import Stage, stages
+
+Array = npt.NDArray[Any]
+
+CASES: Final = 8
+TIES: Final = 8
+_MATRIX: Final = frozenset({"Conv", "Gemm", "MatMul"})
+_ELEMENT_TYPE: Final = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7}
+"""Numbers of `onnx.TensorProto.DataType`."""
+
+
+def compare_random(
+    model_bytes: bytes,
+    manifest: Manifest,
+    arrays: Mapping[str, Array],
+    *,
+    seed: int = 0,
+    cases: int = CASES,
+    cpu_flags: CpuFlags | None = None,
+) -> Comparison:
+    """Compare every stage of a model with onnxruntime on made-up inputs.
+
+    Args:
+        model_bytes: self-contained ONNX model.
+        manifest: imported from it.
+        arrays: constants of the manifest.
+        seed: of the inputs; the same seed gives the same inputs.
+        cases: random cases per stage beside the boundary cases.
+        cpu_flags: flags of the CPU that runs onnxruntime; this machine's where None.
+
+    Returns:
+        A comparison of kind `random_op`; `samples` counts the inputs of all stages.
+    """
+    flags = cpu_flags if cpu_flags is not None else read_cpu_flags()
+    settings = make_plan(manifest, arrays, flags).file
+    graph = graph_of(model_bytes, manifest, arrays, fma=flags.fma)
+    runner = _Runner(graph, settings)
+    result, failures = Result(), []
+    for number, stage in enumerate(stages(manifest)):
+        try:
+            runner.run(stage, np.random.default_rng([seed, number]), cases, result)
+        except OnnxruntimeError as error:
+            failures.append(f"{stage.name}: {error}")
+    computed = [n for n in graph.target.visible if manifest.tensor(n).array is None]
+    return Comparison(
+        kind="random_op",
+        reference=f"each op alone at {settings.words()}, seed {seed}",
+        samples=result.samples,
+        tensors_expected=len(computed),
+        tensors=result.table(),
+        left_in_float=tuple(result.in_float),
+        why_not="; ".join(failures),
+    )
+
+
+class _Runner:
+    """What all stages share."""
+
+    def __init__(self, graph: Graph, settings: Settings) -> None:
+        self._graph = graph
+        self._settings = settings
+        self._tensors = graph.manifest.by_name()
+
+    def run(self, stage: Stage, rng: np.random.Generator, cases: int, result: Result) -> None:
+        """Compare one stage."""
+        made = _made(self._graph.manifest, stage)
+        outputs = tuple(name for name in self._graph.target.visible if name in made)
+        if not outputs:
+            return
+        inputs = self._inputs(stage, rng, cases)
+        types = {name: self._type_at_cut(self._tensors[name]) for name in stage.inputs}
+        session = Session(extract(self._graph.model_bytes, stage.inputs, outputs, types), self._settings)
+        staged = StageWise(self._graph, session, stage=stage)
+        for offset, piece in chunks(self._graph.manifest, inputs):
+            truth = session.run(self._as_file(piece), outputs)
+            staged.compare_chunk(piece, truth, offset, result)
+
+    def _as_file(self, piece: Mapping[str, Array]) -> dict[str, Array]:
+        """Inputs in the type that the file has at the cut: some integer tensors are float32 there."""
+        given = {}
+        for name, values in piece.items():
+            tensor = self._tensors[name]
+            given[name] = dequantised(tensor, values) if _is_float_alias(tensor) else values
+        return given
+
+    @staticmethod
+    def _type_at_cut(tensor: Tensor) -> tuple[int, tuple[int, ...]]:
+        """ONNX element type and shape of a tensor in the file."""
+        return _ELEMENT_TYPE["float32" if _is_float_alias(tensor) else tensor.dtype], tensor.shape
+
+    def _inputs(self, stage: Stage, rng: np.random.Generator, cases: int) -> dict[str, Array]:
+        tensors = {name: self._tensors[name] for name in stage.inputs}
+        if any(t.dtype == "float32" for t in tensors.values()):
+            return self._float_inputs(stage, tensors, rng, cases)
+        inputs = integer_inputs(tensors, cases, rng)
+        matrix = self._matrix(stage)
+        if matrix is None:
+            return inputs
+        count = TIES
+        ties = tie_inputs(matrix, count, rng)
+        more = integer_inputs(tensors, count, rng)
+        name = matrix.activation.name
+        return {n: np.concatenate([values, ties if n == name else more[n][-count:]]) for n, values in inputs.items()}
+
+    def _float_inputs(
+        self, stage: Stage, tensors: Mapping[str, Tensor], rng: np.random.Generator, cases: int
+    ) -> dict[str, Array]:
+        """Inputs of a stage that reads float32: around the ties of what it writes."""
+        output = self._tensors[stage.outputs[0]]
+        count = max(cases, CASES)
+        integers = {n: t for n, t in tensors.items() if t.dtype != "float32"}
+        drawn = {n: v[-count:] for n, v in integer_inputs(integers, count, rng).items()} if integers else {}
+        floats = {n: float_inputs(t, output, count, rng) for n, t in tensors.items() if t.dtype == "float32"}
+        return {**drawn, **floats}
+
+    def _matrix(self, stage: Stage) -> Matrix | None:
+        """The Conv, Gemm or MatMul of a stage where a search of ties is possible."""
+        names = set(stage.ops)
+        op = next((o for o in self._graph.manifest.ops if o.name in names and o.type in _MATRIX), None)
+        if op is None or op.inputs[0] not in stage.inputs:
+            return None
+        weight, activation = self._tensors[op.inputs[1]], self._tensors[op.inputs[0]]
+        output = self._tensors[stage.outputs[0]]
+        if weight.array is None or weight.quant is None or activation.quant is None or output.quant is None:
+            return None
+        scales = np.asarray(weight.quant.scales)
+        stored = self._graph.arrays[weight.array].astype(np.int64)
+        ratios = activation.quant.scales[0] * scales / output.quant.scales[0]
+        return Matrix(
+            op=op,
+            activation=activation,
+            output=output,
+            weights=stored - _zero_points(weight),
+            ratios=ratios,
+            offsets=self._offsets(op, output.quant.scales[0]),
+        )
+
+    def _offsets(self, op: Op, scale: float) -> Array:
+        """Bias in output codes."""
+        name = op.inputs[2] if len(op.inputs) > 2 else ""
+        if not name:
+            return np.zeros(1)
+        tensor = self._tensors[name]
+        if tensor.array is None:
+            return np.zeros(1)
+        values = self._graph.arrays[tensor.array].astype(np.float64).reshape(-1)
+        if tensor.quant is not None:
+            values = (values - np.asarray(tensor.quant.zero_points)) * np.asarray(tensor.quant.scales)
+        return values / scale
+
+
+def _is_float_alias(tensor: Tensor) -> bool:
+    """Whether the file holds an integer tensor of the manifest as float32."""
+    return tensor.onnx_dtype == "float32" and tensor.quant is not None
+
+
+def _zero_points(tensor: Tensor) -> Array:
+    """Zero points in a form that broadcasts against the weights."""
+    quant = tensor.quant
+    if quant is None or len(quant.zero_points) == 1 or quant.axis is None:
+        return np.asarray(quant.zero_points[0] if quant is not None else 0)
+    form = [1] * len(tensor.shape)
+    form[quant.axis] = len(quant.zero_points)
+    return np.asarray(quant.zero_points).reshape(form)
+
+
+def _made(manifest: Manifest, stage: Stage) -> set[str]:
+    names = set(stage.ops)
+    return {name for op in manifest.ops if op.name in names for name in op.outputs}

@@ -1,0 +1,222 @@
+"""A stage with one thing wrong on purpose: what the exact values would be if it were so.
+
+Each variant takes a `Sample` and returns exact values in output codes, or None where it does not apply.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from manifest.model import Bias, Manifest, Op, Quantization, Tensor
+from oracle.reference.sample import Array, Sample
+from oracle.run import Oracle
+
+Values = tuple[Fraction, ...]
+Variant = Callable[[Sample], Values | None]
+
+_MATRIX: Final = frozenset({"Conv", "Gemm", "MatMul"})
+_WINDOW: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
+
+
+def main_op(sample: Sample) -> Op:
+    """The op that carries the arithmetic: the Conv, Gemm or MatMul of the stage, else its first op."""
+    ops = sample.run.ops()
+    return next((op for op in ops if op.type in _MATRIX), ops[0])
+
+
+def evaluate(
+    sample: Sample,
+    *,
+    op: Op | None = None,
+    tensor: Tensor | None = None,
+    arrays: Mapping[str, Array] | None = None,
+    inputs: Mapping[str, Array] | None = None,
+) -> Values:
+    """Exact values of the sample with one op, tensor, constant or input exchanged."""
+    run = sample.run
+    ops = tuple(op if op is not None and o.name == op.name else o for o in run.ops())
+    used = {name for o in ops for name in (*o.inputs, *o.outputs)}
+    tensors = tuple(
+        tensor if tensor is not None and t.name == tensor.name else t for t in run.manifest.tensors if t.name in used
+    )
+    small = replace(run.manifest, ops=ops, tensors=tensors, dispatches=(), layouts=())
+    oracle = Oracle(small, {**run.arrays, **(arrays or {})})
+    values = oracle.exact(run.stage.ops, {**run.tensors, **(inputs or {})}, sample.tensor.name, sample.indices)
+    if any(v is None for v in values):
+        msg = "the changed stage has no exact value"
+        raise ValueError(msg)
+    return tuple(v for v in values if v is not None)
+
+
+def values_of(sample: Sample) -> Values:
+    """The exact values of a sample that has one for every element."""
+    return tuple(v for v in sample.values if v is not None)
+
+
+def without_bias(sample: Sample) -> Values | None:
+    """The bias is not added."""
+    op = main_op(sample)
+    if op.type not in _MATRIX or len(op.inputs) < 3 or not op.inputs[2]:
+        return None
+    return evaluate(sample, op=replace(op, inputs=(*op.inputs[:2], ""), bias=None))
+
+
+def without_bias_shift(sample: Sample) -> Values | None:
+    """The bias is added as stored, its own scale ignored."""
+    op = main_op(sample)
+    if op.bias is None or op.bias.kind != "shifted":
+        return None
+    weight = _by_name(sample.run.manifest)[op.inputs[1]]
+    bias = _by_name(sample.run.manifest)[op.inputs[2]]
+    activation = _by_name(sample.run.manifest)[op.inputs[0]]
+    if weight.quant is None or bias.quant is None or activation.quant is None:
+        return None
+    product = tuple(float(np.float32(s * activation.quant.scales[0])) for s in weight.quant.scales)
+    axis = 0 if len(product) > 1 else None
+    quant = Quantization(scales=product, zero_points=(0,) * len(product), axis=axis)
+    return evaluate(sample, op=replace(op, bias=Bias(kind="accumulator")), tensor=replace(bias, quant=quant))
+
+
+def swapped_kernel_axes(sample: Sample) -> Values | None:
+    """Kernel height and width are exchanged."""
+    op = main_op(sample)
+    if op.type != "Conv":
+        return None
+    key = _by_name(sample.run.manifest)[op.inputs[1]].array
+    if key is None or sample.run.arrays[key].ndim != 4:
+        return None
+    weights = sample.run.arrays[key]
+    if weights.shape[2] != weights.shape[3] or weights.shape[2] == 1:
+        return None
+    return evaluate(sample, arrays={key: np.ascontiguousarray(weights.swapaxes(2, 3))})
+
+
+def swapped_pads(sample: Sample) -> Values | None:
+    """Begin and end of the padding are exchanged."""
+    op = main_op(sample)
+    pads = _pads(op)
+    half = len(pads) // 2
+    if not pads or pads[:half] == pads[half:]:
+        return None
+    return evaluate(sample, op=replace(op, attributes={**op.attributes, "pads": pads[half:] + pads[:half]}))
+
+
+def padded_with_code_zero(sample: Sample) -> Values | None:
+    """The border holds the integer 0 instead of the zero point."""
+    op = main_op(sample)
+    tensor = _by_name(sample.run.manifest)[op.inputs[0]]
+    pads = _pads(op)
+    quant = tensor.quant
+    if not any(pads) or op.type not in _WINDOW or quant is None:
+        return None
+    if quant.zero_points[0] == 0 and op.type != "MaxPool":
+        return None
+    half = len(pads) // 2
+    widths = ((0, 0), (0, 0), (0, 0), *zip(pads[:half], pads[half:], strict=True))
+    padded = np.pad(sample.run.tensors[tensor.name], widths) if tensor.name in sample.run.tensors else None
+    if padded is None:
+        return None
+    return evaluate(
+        sample,
+        op=replace(op, attributes={**op.attributes, "pads": (0,) * len(pads)}),
+        tensor=replace(tensor, shape=tuple(padded.shape[1:])),
+        inputs={tensor.name: padded},
+    )
+
+
+def without_input_zero_point(sample: Sample) -> Values | None:
+    """The zero point of the activation is not subtracted."""
+    return _zero_point_dropped(sample, 0)
+
+
+def without_weight_zero_point(sample: Sample) -> Values | None:
+    """The zero point of the weights (or the second operand) is not subtracted."""
+    return _zero_point_dropped(sample, 1)
+
+
+def first_channel_scale(sample: Sample) -> Values | None:
+    """All output channels take the scale of channel 0."""
+    op = main_op(sample)
+    if op.type not in _MATRIX:
+        return None
+    quant = _by_name(sample.run.manifest)[op.inputs[1]].quant
+    if quant is None or len(quant.scales) == 1:
+        return None
+    axis = 2 if op.type == "Conv" else sample.indices.shape[1] - 1
+    scales = [Fraction(s) for s in quant.scales]
+    channels = sample.indices[:, axis]
+    return tuple(v * scales[0] / scales[int(c)] for v, c in zip(values_of(sample), channels, strict=True))
+
+
+def without_factor(sample: Sample) -> Values | None:
+    """The constant behind the average is not applied."""
+    op = main_op(sample)
+    if op.attributes.get("factor", 1.0) == 1.0:
+        return None
+    return evaluate(sample, op=replace(op, attributes={**op.attributes, "factor": 1.0}))
+
+
+def count_of_padding(sample: Sample) -> Values | None:
+    """The average counts the border where it must not, or the reverse."""
+    op = main_op(sample)
+    if op.type != "AveragePool" or not any(_pads(op)):
+        return None
+    flipped = 0 if op.attributes.get("count_include_pad") else 1
+    return evaluate(sample, op=replace(op, attributes={**op.attributes, "count_include_pad": flipped}))
+
+
+def wrapped_int32(sample: Sample) -> Values | None:
+    """The accumulator wraps at 32 bits."""
+    op = main_op(sample)
+    by_name = _by_name(sample.run.manifest)
+    if op.type not in _MATRIX or sample.tensor.quant is None:
+        return None
+    activation, weight = by_name[op.inputs[0]].quant, by_name[op.inputs[1]].quant
+    if activation is None or weight is None:
+        return None
+    channels = sample.indices[:, 2 if op.type == "Conv" else -1]
+    unit = Fraction(activation.scales[0]) / Fraction(sample.tensor.quant.scales[0])
+    values = []
+    for value, channel in zip(values_of(sample), channels, strict=True):
+        ratio = unit * Fraction(weight.scales[int(channel) if len(weight.scales) > 1 else 0])
+        acc = value / ratio
+        values.append(((acc + 2**31) % 2**32 - 2**31) * ratio)
+    return tuple(values)
+
+
+VARIANTS: Final[Mapping[str, Variant]] = {
+    "the bias is missing": without_bias,
+    "the bias pre-shift is missing": without_bias_shift,
+    "the kernel axes are swapped": swapped_kernel_axes,
+    "pads of begin and end are swapped": swapped_pads,
+    "the border is padded with code 0 instead of the zero point": padded_with_code_zero,
+    "the zero point of the first input is not subtracted": without_input_zero_point,
+    "the zero point of the second input is not subtracted": without_weight_zero_point,
+    "every channel takes the scale of channel 0": first_channel_scale,
+    "the constant factor behind the average is missing": without_factor,
+    "count_include_pad is the other way round": count_of_padding,
+    "the accumulator wraps at int32": wrapped_int32,
+}
+
+
+def _by_name(manifest: Manifest) -> dict[str, Tensor]:
+    return manifest.by_name()
+
+
+def _pads(op: Op) -> tuple[int, ...]:
+    pads: Any = op.attributes.get("pads", ())
+    return tuple(int(p) for p in pads)
+
+
+def _zero_point_dropped(sample: Sample, position: int) -> Values | None:
+    op = main_op(sample)
+    if position >= len(op.inputs) or not op.inputs[position]:
+        return None
+    tensor = _by_name(sample.run.manifest)[op.inputs[position]]
+    if tensor.quant is None or not any(tensor.quant.zero_points):
+        return None
+    quant = replace(tensor.quant, zero_points=(0,) * len(tensor.quant.zero_points))
+    return evaluate(sample, tensor=replace(tensor, quant=quant))

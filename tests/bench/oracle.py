@@ -1,0 +1,254 @@
+"""Speed of the oracle against onnxruntime and onnx.reference: `python -m tests.bench.oracle`.
+
+Per model, the whole feed, everything loaded before the clock starts, one thread each, every quantised tensor returned
+by all three. Passes of the oracle and of onnxruntime (optimisations off) take turns, so that a busy machine hits both.
+onnx.reference is slow and gets a few feeds within a time box.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import version_converter
+from onnx.reference import ReferenceEvaluator
+from rich.console import Console
+from rich.table import Table
+from threadpoolctl import threadpool_limits
+
+from manifest.errors import PortError
+from manifest.onnx_import import Imported, import_model, inspect_model
+from manifest.onnx_import.instrument import expose, quantized_outputs
+from oracle.cpu import read_cpu_flags
+from oracle.reference.session import OFF, Session
+from oracle.reference.stagewise import chunks
+from oracle.run import Oracle
+
+Array = npt.NDArray[Any]
+Feeds = dict[str, Array]
+
+CORPUS: Final = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+DEFAULT: Final = ("digits_mlp", "digits_cnn", "mnist_resnet", "cntk_mnist", "qat_")
+AIM_ORT: Final = 2.0
+AIM_REFERENCE: Final = 20.0
+MIN_OPSET: Final = 13
+_LATENCY_CALLS: Final = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Milliseconds per sample over the whole feed and of single calls; None = not measured, `why` says why."""
+
+    model: str
+    samples: int
+    tensors: int
+    oracle_ms: float
+    ort_ms: float
+    reference_ms: float | None
+    oracle_one_ms: float
+    ort_one_ms: float
+    why: str
+
+    @property
+    def against_ort(self) -> float:
+        """Oracle time over onnxruntime time."""
+        return self.oracle_ms / self.ort_ms
+
+    @property
+    def against_ort_one(self) -> float:
+        """The same for single calls."""
+        return self.oracle_one_ms / self.ort_one_ms
+
+    @property
+    def reference_over_oracle(self) -> float | None:
+        """How many times slower onnx.reference is."""
+        return None if self.reference_ms is None else self.reference_ms / self.oracle_ms
+
+
+def load_feeds(corpus: Path, model: str, inputs: Iterable[str]) -> Feeds:
+    """Real feeds of a corpus model by input name.
+
+    Args:
+        corpus: folder with `feeds`.
+        model: file stem.
+        inputs: input names of the model.
+    """
+    base = model.split(".", maxsplit=1)[0]
+    names = [base, base.removesuffix("_qcdq"), base.removesuffix("_qonnx")]
+    path = next((p for n in names if (p := corpus / "feeds" / f"{n}.npz").is_file()), None)
+    if path is None:
+        msg = f"no feed for {model}"
+        raise FileNotFoundError(msg)
+    with np.load(path, allow_pickle=False) as stored:
+        wanted = list(inputs)
+        return {name: stored[name if name in stored else "x"] for name in wanted}
+
+
+def timed(run: Callable[..., object], *arguments: object) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    run(*arguments)
+    return time.perf_counter() - start
+
+
+def measure(name: str, imported: Imported, feeds: Feeds, repeats: int, seconds: float) -> Row:
+    """All figures of one model."""
+    shown = tuple(n for n in quantized_outputs(imported.model_bytes) if n in imported.manifest.by_name())
+    model = expose(imported.model_bytes, shown)
+    session = Session(model, OFF)
+    outputs = tuple(dict.fromkeys((*imported.manifest.model.outputs, *shown)))
+    oracle = Oracle(imported.manifest, imported.arrays, blas_threads=1, fma=read_cpu_flags().fma)
+    count = len(next(iter(feeds.values())))
+    pieces = [piece for _, piece in chunks(imported.manifest, feeds)]
+    singles = [{n: a[i] for n, a in feeds.items()} for i in range(count)]
+
+    def one_oracle(feed: Feeds) -> None:
+        oracle.run(feed, keep="quantized")
+
+    def whole_oracle() -> None:
+        for piece in pieces:
+            one_oracle(piece)
+
+    def whole_ort() -> None:
+        for feed in singles:
+            session.run_one(outputs, feed)
+
+    ones = [{n: a[i : i + 1] for n, a in feeds.items()} for i in range(min(count, _LATENCY_CALLS))]
+    one_oracle(ones[0])
+    session.run_one(outputs, singles[0])
+    passes = [(timed(whole_oracle), timed(whole_ort)) for _ in range(repeats)]
+    calls = [
+        (timed(one_oracle, one), timed(session.run_one, outputs, single))
+        for one, single in zip(ones, singles, strict=False)
+    ]
+    reference, why = reference_seconds(model, outputs, singles, seconds)
+    return Row(
+        model=name,
+        samples=count,
+        tensors=len(outputs),
+        oracle_ms=1e3 * statistics.median(p[0] for p in passes) / count,
+        ort_ms=1e3 * statistics.median(p[1] for p in passes) / count,
+        reference_ms=None if reference is None else 1e3 * reference,
+        oracle_one_ms=1e3 * statistics.median(c[0] for c in calls),
+        ort_one_ms=1e3 * statistics.median(c[1] for c in calls),
+        why=why,
+    )
+
+
+def reference_seconds(
+    model: bytes, outputs: tuple[str, ...], singles: list[Feeds], seconds: float
+) -> tuple[float | None, str]:
+    """Seconds per sample of onnx.reference within a time box, or why there are none."""
+    try:
+        evaluator = ReferenceEvaluator(raised(onnx.load_from_string(model)))
+        spent: list[float] = []
+        for feed in singles:
+            spent.append(timed(evaluator.run, list(outputs), feed))
+            if sum(spent) > seconds:
+                break
+    except Exception as error:  # noqa: BLE001  (whatever a foreign evaluator raises is the reason that is printed)
+        return None, f"onnx.reference: {type(error).__name__}: {' '.join(str(error).split())[:120]}"
+    return statistics.median(spent[1:] or spent), ""
+
+
+def raised(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model as onnx.reference can read it: standard Q/DQ, opset 13 or later."""
+    for node in model.graph.node:
+        if node.domain == "com.microsoft" and node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+            node.domain = ""
+    version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), MIN_OPSET)
+    return version_converter.convert_version(model, MIN_OPSET) if version < MIN_OPSET else model
+
+
+def selected(corpus: Path, prefixes: tuple[str, ...]) -> Iterator[Path]:
+    """Quantised files of the corpus whose name starts with one of the prefixes."""
+    for path in sorted((corpus / "models").glob("*.onnx")):
+        if path.name.startswith(prefixes) and ("." in path.stem or path.stem.endswith("_qcdq")):
+            yield path
+
+
+def table_of(rows: list[Row]) -> Table:
+    """All figures, medians last."""
+    table = Table(title="ms per sample, one thread, all quantised tensors returned")
+    for title in ("model", "samples", "tensors", "oracle", "ort off", "oracle/ort", "reference", "reference/oracle"):
+        table.add_column(title, justify="left" if title == "model" else "right")
+    for title in ("oracle, 1", "ort off, 1", "oracle/ort, 1"):
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(
+            row.model, str(row.samples), str(row.tensors), f"{row.oracle_ms:.4f}", f"{row.ort_ms:.4f}",
+            f"{row.against_ort:.2f}", number(row.reference_ms), number(row.reference_over_oracle, 0),
+            f"{row.oracle_one_ms:.3f}", f"{row.ort_one_ms:.3f}", f"{row.against_ort_one:.1f}",
+        )  # fmt: skip
+    slower = [r.reference_over_oracle for r in rows if r.reference_over_oracle is not None]
+    table.add_section()
+    table.add_row(
+        "median", str(len(rows)), "", "", "", f"{statistics.median(r.against_ort for r in rows):.2f}", "",
+        number(statistics.median(slower) if slower else None, 0), "", "",
+        f"{statistics.median(r.against_ort_one for r in rows):.1f}",
+    )  # fmt: skip
+    return table
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure, or a dash where there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def verdict(rows: list[Row]) -> str:
+    """The aims beside the medians."""
+    ort = statistics.median(r.against_ort for r in rows)
+    slower = [r.reference_over_oracle for r in rows if r.reference_over_oracle is not None]
+    reference = statistics.median(slower) if slower else float("nan")
+    return (
+        f"median oracle/onnxruntime {ort:.2f} (aim: at most {AIM_ORT:g}); "
+        f"median onnx.reference/oracle {reference:.0f} over {len(slower)} models (aim: at least {AIM_REFERENCE:g})"
+    )
+
+
+def run(corpus: Path, prefixes: tuple[str, ...], repeats: int, seconds: float, console: Console) -> list[Row]:
+    """Measure all selected models; prints what could not be measured."""
+    rows: list[Row] = []
+    left: Mapping[str, str] = {}
+    for path in selected(corpus, prefixes):
+        try:
+            feeds = load_feeds(corpus, path.stem, [given.name for given in inspect_model(path).inputs])
+            imported = import_model(path, shapes={name: array.shape[1:] for name, array in feeds.items()})
+            row = measure(path.stem, imported, feeds, repeats, seconds)
+        except (PortError, FileNotFoundError, KeyError) as error:
+            left = {**left, path.stem: str(error).splitlines()[0]}
+            continue
+        rows.append(row)
+        left = {**left, path.stem: row.why} if row.why else left
+    if rows:
+        console.print(table_of(rows))
+        console.print(verdict(rows))
+    console.print(f"not measured: {len(left)}")
+    for model, why in left.items():
+        console.print(f"  {model}: {why}", markup=False)
+    return rows
+
+
+@click.command()
+@click.option("--corpus", type=click.Path(path_type=Path, file_okay=False), default=CORPUS, show_default=False)
+@click.option("--models", multiple=True, default=DEFAULT, help="Prefix of file names; may be given several times.")
+@click.option("--repeats", type=click.IntRange(min=1), default=5, help="Passes over the whole feed.")
+@click.option("--seconds", type=float, default=1.5, help="Time box of onnx.reference per model.")
+def main(corpus: Path, models: tuple[str, ...], repeats: int, seconds: float) -> None:
+    """Speed of the oracle against onnxruntime with optimisations off and against onnx.reference."""
+    console = Console(width=150)
+    if not (corpus / "models").is_dir():
+        console.print(f"no model corpus at {corpus}: nothing measured")
+        return
+    with threadpool_limits(limits=1):
+        run(corpus, models, repeats, seconds, console)
+
+
+if __name__ == "__main__":
+    main()
