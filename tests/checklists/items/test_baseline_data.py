@@ -64,7 +64,9 @@ def test_BL003_without_labels_sqnr_decides(accuracy: Accuracy, sqnr_db: float, v
     assert accuracy(**UNLABELLED, sqnr_db=sqnr_db).verdict is verdict
 
 
-@pytest.mark.parametrize(("agreement", "verdict"), [(0.95, Verdict.PASS), (0.9499, Verdict.FAIL), (None, Verdict.PASS)])
+@pytest.mark.parametrize(
+    ("agreement", "verdict"), [(0.95, Verdict.PASS), (0.949999, Verdict.FAIL), (None, Verdict.PASS)]
+)
 def test_BL003_without_labels_agreement_decides_where_there_are_classes(
     accuracy: Accuracy, agreement: float | None, verdict: Verdict
 ) -> None:
@@ -84,6 +86,10 @@ def test_BL003_labels_that_do_not_fit_the_model_do_not_decide(accuracy: Accuracy
     assert finding.verdict is Verdict.FAIL
     assert "do not fit the model" in finding.summary
     assert accuracy(**chance, float_accuracy=0.1, sqnr_db=25.0).verdict is Verdict.FAIL
+
+
+def test_BL003_labels_that_do_not_fit_and_no_outputs_to_compare_judge_nothing(accuracy: Accuracy) -> None:
+    assert accuracy(accuracy=0.05, float_accuracy=0.05, sqnr_db=None).verdict is Verdict.NOT_RUN
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.96, Verdict.PASS), (0.9601, Verdict.FAIL), (None, Verdict.NOT_RUN)])
@@ -139,7 +145,7 @@ def test_BL012_the_0_to_255_trap_is_named_even_where_few_elements_are_clipped(sp
     assert span(**free, maximum=127 / 128 + 8 * width + 1e-6).verdict is Verdict.FAIL
 
 
-@pytest.mark.parametrize(("codes", "limit"), [(256, 1 / 32), (65536, 1 / 128)])
+@pytest.mark.parametrize(("codes", "limit"), [(256, 1 / 32), (257, 1 / 128), (65536, 1 / 128)])
 def test_BL012_fails_where_data_uses_too_little_of_the_range(span: Range, codes: int, limit: float) -> None:
     wide: dict[str, Any] = {
         "representable_minimum": 0.0,
@@ -154,6 +160,25 @@ def test_BL012_fails_where_data_uses_too_little_of_the_range(span: Range, codes:
     assert finding.verdict is Verdict.FAIL
     assert "look like 0..1 where the model expects 0..255" in finding.summary
     assert span(**wide, used_codes_fraction=math.nan).verdict is Verdict.FAIL
+
+
+def test_BL012_names_a_trap_only_where_the_sizes_are_far_apart(span: Range) -> None:
+    free: dict[str, Any] = {"representable_minimum": None, "representable_maximum": None, "minimum": 0.0}
+    for maximum, declared, words in (
+        (8.01, 1.0, "look like 0..255"),
+        (8.0, 1.0, "other preprocessing"),
+        (1.0, 32.1, "look like 0..1 where"),
+    ):
+        finding = span(**free, maximum=maximum, declared_maximum=declared)
+        assert finding.verdict is Verdict.FAIL
+        assert words in finding.summary
+    near: dict[str, Any] = {"declared_minimum": 24.0, "declared_maximum": 32.0, "minimum": 31.9, "maximum": 32.0}
+    assert "other preprocessing" in span(**{**free, **near}).summary
+
+
+def test_BL012_one_sample_of_one_element_is_enough(span: Range) -> None:
+    assert span(samples=1, elements=1, clipped=0).verdict is Verdict.PASS
+    assert span(samples=1, elements=1, clipped=0, maximum=math.nan).verdict is Verdict.FAIL
 
 
 def test_BL012_fails_outside_the_declared_range(span: Range) -> None:
