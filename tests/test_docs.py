@@ -34,6 +34,16 @@ def test_every_dependency_has_its_reason_and_no_other(root: Path) -> None:
     assert set(rows) == listed_in_pyproject(root)
 
 
+def test_every_runtime_dependency_is_imported(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    source = "\n".join(
+        path.read_text(encoding="utf-8") for package in docs.PACKAGES for path in (root / package).rglob("*.py")
+    )
+    for line in project["dependencies"]:
+        name = re.split(r"[<>=!~; ]", line)[0]
+        assert re.search(rf"^\s*(?:import|from) {name}\b", source, re.MULTILINE), f"{name} is never imported"
+
+
 def test_every_item_op_and_device_is_in_its_document() -> None:
     made = docs.generated()
     for item in ITEMS:
