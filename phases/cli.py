@@ -19,7 +19,7 @@ from rich.text import Text
 from manifest.errors import PortError, RefusedError
 from phases.exit_codes import INTERRUPTED, OK, REFUSED, exit_code_of
 
-PIPE_WIDTH: Final = 240
+PIPE_WIDTH: Final = 4000
 STYLES: Final = {
     "PASS": "green",
     "OK": "green",

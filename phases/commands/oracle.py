@@ -7,9 +7,10 @@ import click
 from manifest.errors import Problem, RefusedError
 from manifest.io import write_npz
 from phases import cli
-from phases.api import Arithmetic, load
+from phases.api import Arithmetic, LoadedPort, load
 from phases.exit_codes import OK
 from phases.feeds import read_feeds
+from phases.state import STATE
 
 EPILOG = """\b
 Examples:
@@ -36,11 +37,7 @@ model's exact shape or with one more axis in front; the results come back likewi
 def oracle(port: Path, inputs: Path, outputs: Path, all_tensors: bool, arithmetic: Arithmetic) -> int:
     """Run the oracle of PORT, whatever its gate says; refuses a port that was tampered with (exit 3)."""
     loaded = load(port)
-    if outputs.resolve().is_relative_to(port.resolve()) or outputs.resolve() == inputs.resolve():
-        what, expected = "results would overwrite what they come from", "a file outside the port that is not the inputs"
-        raise RefusedError(
-            (Problem(code="OPTION-OUTPUTS", where=f"--outputs {outputs}", what=what, expected=expected),)
-        )
+    _require_free(outputs, inputs, loaded)
     feeds = read_feeds(inputs, loaded.manifest)
     results = loaded.run_feeds(feeds, all_tensors=all_tensors, arithmetic=arithmetic)
     write_npz(outputs, results)
@@ -49,3 +46,14 @@ def oracle(port: Path, inputs: Path, outputs: Path, all_tensors: bool, arithmeti
     form = f"{feeds.count} feeds" if feeds.leading else "one feed in the model's exact shape"
     click.echo(f"{len(results)} tensors, {form}, {arithmetic} arithmetic: {outputs}")
     return OK
+
+
+def _require_free(outputs: Path, inputs: Path, loaded: LoadedPort) -> None:
+    """Refuse to write results over the inputs or over a file of the port."""
+    root = loaded.port.root.resolve()
+    ours = {root / name for name in (STATE, *loaded.port.state.files)}
+    if outputs.resolve() in {inputs.resolve(), *ours}:
+        what, expected = "results would replace what they come from", "a file of its own"
+        raise RefusedError(
+            (Problem(code="OPTION-OUTPUTS", where=f"--outputs {outputs}", what=what, expected=expected),)
+        )
