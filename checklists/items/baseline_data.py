@@ -12,6 +12,8 @@ SLACK: Final = 1e-9
 MAX_CLIPPED: Final = 0.01
 EDGE: Final = 1 / 64
 FAR: Final = 8.0
+TRAP: Final = 8
+"""From this ratio of sizes on, the cause is called a wrong scaling."""
 MIN_USED_8_BIT: Final = 1 / 32
 MIN_USED_16_BIT: Final = 1 / 128
 
@@ -195,8 +197,10 @@ def _minimum_share(i: InputRange) -> float:
 def _trap(minimum: float, maximum: float, low: float, high: float) -> str:
     """The likely cause in words, by the sizes of both ranges."""
     data, model = max(abs(minimum), abs(maximum)), max(abs(low), abs(high))
-    if data > 8 * model:
-        return "; likely cause: inputs look like 0..255 where the model expects 0..1 (or normalised) values"
-    if model > 8 * data:
-        return "; likely cause: inputs look like 0..1 where the model expects 0..255"
+    if data > TRAP * model:
+        size = f" (about {data / model:.0f} times too large)" if model else ""
+        return f"; likely cause: inputs look like 0..255 where the model expects 0..1 or normalised values{size}"
+    if model > TRAP * data:
+        size = f" (about {model / data:.0f} times too small)" if data else " (all are 0)"
+        return f"; likely cause: inputs look like 0..1 where the model expects 0..255{size}"
     return "; likely cause: other preprocessing (mean, scale, layout) than the model was calibrated with"

@@ -166,6 +166,10 @@ def test_BL012_names_a_trap_only_where_the_sizes_are_far_apart(span: Range) -> N
     free: dict[str, Any] = {"representable_minimum": None, "representable_maximum": None, "minimum": 0.0}
     for maximum, declared, words in (
         (8.01, 1.0, "look like 0..255"),
+        (255.0, 1.0, "(about 255 times too large)"),
+        (1.0, 0.0, "look like 0..255"),
+        (1.0, 255.0, "(about 255 times too small)"),
+        (0.0, 1.0, "(all are 0)"),
         (8.0, 1.0, "other preprocessing"),
         (1.0, 32.1, "look like 0..1 where"),
     ):
