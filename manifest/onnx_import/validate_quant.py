@@ -316,11 +316,35 @@ def _axis_problems(operand: Operand, scale: Array, facts: Facts) -> Iterator[Pro
         )
 
 
+def _operand_type_problems(operand: Operand, facts: Facts) -> Iterator[Problem]:
+    """Codes of a QOperator node: 8 bit, and of one type with their zero point."""
+    zero_type, code = facts.types.get(operand.zero_point, 0), facts.types.get(operand.codes, 0)
+    if zero_type and zero_type not in _CODES_8:
+        yield Problem(
+            code="ONNX-QUANTIZED-TYPE",
+            where=node_label(operand.node),
+            what=f"{type_name(zero_type)} codes of {quoted(operand.codes)} are not in {operand.node.op_type}",
+            expected="int8 or uint8",
+            got=type_name(zero_type),
+            remedy="quantize to 8 bit, or use Q/DQ nodes",
+        )
+    elif zero_type and code and zero_type != code:
+        yield Problem(
+            code="ONNX-ZERO-POINT-TYPE",
+            where=node_label(operand.node),
+            what=f"zero point {quoted(operand.zero_point)} has another type than the codes {quoted(operand.codes)}",
+            expected=type_name(code),
+            got=type_name(zero_type),
+        )
+
+
 def _zero_point_problems(operand: Operand, facts: Facts) -> Iterator[Problem]:
     """The zero point: constant, one or as many as scales."""
     if not operand.zero_point:
         return
     yield from _constness(operand, operand.zero_point, "zero point", facts)
+    if not (is_quantize(operand.node) or is_dequantize(operand.node)):
+        yield from _operand_type_problems(operand, facts)
     zeros, scale = facts.shapes.get(operand.zero_point), facts.shapes.get(operand.scale)
     if zeros is None or scale is None or operand.zero_point not in facts.tensors or operand.scale not in facts.tensors:
         return

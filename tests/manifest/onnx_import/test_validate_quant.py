@@ -279,6 +279,19 @@ def test_qlinear_conv_scales() -> None:
     assert codes(qlinear_conv([0.5, 1, 2], [0, 0])) == ["ONNX-QUANTIZATION-LENGTH"]
 
 
+def test_qlinear_conv_types() -> None:
+    made = qlinear_conv(0.5)
+    zero = next(t for t in made.graph.initializer if t.name == "wz")
+    zero.CopyFrom(tensor("wz", 0, np.uint8))
+    line = the(made, "ONNX-ZERO-POINT-TYPE")
+    assert "'w'" in line
+    assert "expected int8; got uint8" in line
+    zero.CopyFrom(tensor("wz", 0, np.int16))
+    line = the(made, "ONNX-QUANTIZED-TYPE")
+    assert "int16" in line
+    assert "QLinearConv" in line
+
+
 @pytest.mark.parametrize(("transposed", "count", "right"), [(0, 3, True), (0, 4, False), (1, 4, True), (1, 3, False)])
 def test_qgemm_scales_follow_trans_b(transposed: int, count: int, right: bool) -> None:
     names = ["q", "s", "z", "w", "ws", "wz", "", "s", "z"]
