@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -25,7 +26,7 @@ from manifest.onnx_import.builder import Builder, Units
 from manifest.onnx_import.fuse import Bounds, Chain
 from manifest.onnx_import.graph import Node, Shape
 from manifest.onnx_import.operands import Operand, check_code_type, one_scale
-from manifest.onnx_import.requantize import Output, Sums, enumerated, identity, shift_of
+from manifest.onnx_import.requantize import I64, Output, Sums, enumerated, identity, shift_of
 
 CLAMP_TYPES: Final = ("Relu", "Clip")
 
@@ -234,8 +235,11 @@ def _inside(inner: tuple[int, int], outer: tuple[int, int]) -> tuple[int, int]:
     return min(max(inner[0], low), high), min(max(inner[1], low), high)
 
 
-def unary_requant(source: Operand, output: Output) -> Requantization:
-    """Requantization of codes of one scale to another: identity where nothing changes, else proved by enumeration."""
+def unary_requant(source: Operand, output: Output, *, kernel: bool = False) -> Requantization:
+    """Requantization of codes of one scale to another: identity where nothing changes, else proved by enumeration.
+
+    `kernel`: the reference is onnxruntime's f32(f32((x - z) * sx) / sy) instead of the exact rational.
+    """
     if source.quant == output.quant and source.tensor.dtype == output.dtype:
         return identity(output)
     sums = Sums(
@@ -243,7 +247,15 @@ def unary_requant(source: Operand, output: Output) -> Requantization:
         high=source.code_range[1] - source.zero_point,
         ratio=source.scale / output.scale,
     )
+    if kernel:
+        return enumerated(sums, output, "scale_f32", expected=partial(_requantized, source, output))
     return enumerated(sums, output, "srs" if source.power_of_two and output.power_of_two else "rational")
+
+
+def _requantized(source: Operand, output: Output, values: I64, _: Sums) -> I64:
+    """What onnxruntime's look-up tables hold, before zero point and clamp."""
+    scaled = values.astype(np.float32) * np.float32(float(source.scale)) / np.float32(float(output.scale))
+    return np.asarray(np.rint(scaled), np.int64)
 
 
 def unit_ratios(units: Units, output: Output) -> list[Fraction]:

@@ -20,7 +20,7 @@ from manifest.onnx_import.operands import (
     weight_codes,
 )
 from manifest.onnx_import.quant import dtype_of
-from manifest.onnx_import.requantize import Output, per_channel
+from manifest.onnx_import.requantize import Output, kernel_ratios, per_channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +226,8 @@ def _emit_qoperator(b: Builder, item: Linear, draft: Draft, output: Output | Non
         b.note("ACC-WRAP", item.node.name, f"proved bound {bound} is beyond int32: onnxruntime's accumulator may wrap")
 
     def requant(target: Output) -> Requantization:
-        return per_channel(unit_ratios(units, target), target, "scale_f32")
+        ratios = kernel_ratios(item.x.scale, item.weight.quant.scales, float(item.alpha), target)
+        return per_channel(ratios, target, "scale_f32")
 
     stated = replace(draft, requant=requant, origin="qoperator")
     if output is None:

@@ -140,6 +140,28 @@ def _requantization(
     )
 
 
+def kernel_ratios(x: Fraction, weights: Sequence[float], alpha: float, output: Output) -> list[Fraction]:
+    """The float32 multipliers f32(f32(f32(alpha * sx) * sw) / sy) of onnxruntime's integer kernels, as rationals.
+
+    Why: with them as its multipliers the target differs from a QOperator node only where the float32 product rounds.
+    One that underflows or overflows is replaced by the exact ratio.
+    """
+    f32 = np.float32
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = f32(alpha) * f32(float(x))
+        products = [float(f32(scaled * f32(w))) for w in weights]
+    exact = [x * Fraction(w) * Fraction(alpha) for w in weights]
+    usable = [Fraction(p) if np.isfinite(p) and p > 0 else e for p, e in zip(products, exact, strict=True)]
+    return [kernel_ratio(p, output) for p in usable]
+
+
+def kernel_ratio(scale: Fraction, output: Output) -> Fraction:
+    """f32(s / sy) as a rational; the exact ratio where that underflows or overflows."""
+    with np.errstate(over="ignore", under="ignore"):
+        found = np.float32(float(scale)) / np.float32(float(output.scale))
+    return Fraction(float(found)) if np.isfinite(found) and found > 0 else scale / output.scale
+
+
 def identity(output: Output) -> Requantization:
     """Codes pass unchanged, clamped to [qmin, qmax]."""
     return _requantization(output, "identity", "identity", [(1, 0)])

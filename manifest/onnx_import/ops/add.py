@@ -20,7 +20,7 @@ from manifest.onnx_import.operands import (
     operand,
 )
 from manifest.onnx_import.quant import dtype_of
-from manifest.onnx_import.requantize import Output, aligned
+from manifest.onnx_import.requantize import Output, aligned, kernel_ratio
 from manifest.onnx_import.rules import Facts
 from manifest.onnx_import.shapes import broadcast
 
@@ -117,7 +117,8 @@ def _draft(b: Builder, node: Node, terms: tuple[Term, Term], origin: Origin, *, 
 
     def requant(output: Output) -> Requantization:
         kind = "scale_f32" if inside else reference_of(units, output) if _powers(terms) else "rational"
-        return aligned([r / output.scale for r in ratios], output, kind, inside=inside)
+        scaled = [kernel_ratio(r, output) if inside else r / output.scale for r in ratios]
+        return aligned(scaled, output, kind, inside=inside)
 
     return Draft(
         node=node, type="Add", inputs=(terms[0].name, terms[1].name), requant=requant, units=units, origin=origin

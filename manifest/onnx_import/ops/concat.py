@@ -33,7 +33,7 @@ def shape_qlinear(node: Node, facts: Facts) -> tuple[Shape, ...]:
 
 def _requant(parts: list[Operand], output: Output, reference: ReferenceKind | None) -> Requantization:
     """One (multiplier, shift) per input, each proved where it can be; identity where no input changes."""
-    each = [unary_requant(part, output) for part in parts]
+    each = [unary_requant(part, output, kernel=reference is not None) for part in parts]
     if all(r.target == "identity" for r in each):
         return identity(output)
     kinds = {r.target for r in each} - {"identity"}

@@ -17,7 +17,7 @@ from manifest.onnx_import.linear import (
     stated_weight,
 )
 from manifest.onnx_import.operands import Operand, codes, quantised
-from manifest.onnx_import.requantize import Output, per_channel
+from manifest.onnx_import.requantize import Output, kernel_ratios, per_channel
 from manifest.onnx_import.rules import Facts
 from manifest.onnx_import.shapes import matmul
 
@@ -88,7 +88,7 @@ def _two_activations(node: Node, b: Builder, left: Operand, right: Operand, outp
 
     def requant(target: Output) -> Requantization:
         if output is not None:
-            return per_channel(unit_ratios(units, target), target, "scale_f32")
+            return per_channel(kernel_ratios(left.scale, right.quant.scales, 1.0, target), target, "scale_f32")
         kind = reference_of(units, target) if powers else "rational"
         return per_channel(unit_ratios(units, target), target, kind)
 

@@ -8,7 +8,7 @@ from manifest.onnx_import.graph import Node, refusal
 from manifest.onnx_import.linear import stated_output
 from manifest.onnx_import.operands import Operand, check_real, operand
 from manifest.onnx_import.ops import add
-from manifest.onnx_import.requantize import Output, per_channel
+from manifest.onnx_import.requantize import Output, kernel_ratios, per_channel
 
 shape = add.shape
 shape_qlinear = add.shape_qlinear
@@ -65,8 +65,10 @@ def _product(b: Builder, node: Node, x: Operand, factor: Operand, *, qoperator: 
 
     def requant(output: Output) -> Requantization:
         kind = reference_of(units, output) if powers else "rational"
-        chosen = "scale_f32" if qoperator else kind
-        return per_channel(unit_ratios(units, output), output, chosen, inside=qoperator)
+        if qoperator:
+            ratios = kernel_ratios(x.scale, factor.quant.scales, 1.0, output)
+            return per_channel(ratios, output, "scale_f32", inside=True)
+        return per_channel(unit_ratios(units, output), output, kind)
 
     return Draft(
         node=node,
