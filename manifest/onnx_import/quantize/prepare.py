@@ -7,6 +7,7 @@ Why opset 13: it is the first whose ops all have the form that today's Q/DQ tool
 since Q/DQ written into them would be invalid.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -19,9 +20,12 @@ from manifest.model import Note
 from manifest.onnx_import.graph import build
 from manifest.onnx_import.inputs import resolve
 from manifest.onnx_import.quantize.runtime import folded
+from manifest.onnx_import.validate_text import capped, quoted
 
 MIN_OPSET: Final = 13
 MIN_IR: Final = 8
+MAX_ELEMENTS: Final = 1 << 28
+"""Largest value of a graph that is run on the data: 1 GiB of float32."""
 _CONVERSION_FAILURES: Final = (RuntimeError, ValueError, IndexError, TypeError, version_converter.ConvertError)
 
 
@@ -45,6 +49,7 @@ def prepare(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> tu
     _fix_shapes(ready, shapes)
     ready.ir_version = max(ready.ir_version, MIN_IR)
     ready, converted = _converted(ready)
+    _refuse_huge_values(ready)
     ready = _clean(folded(ready))
     _rewrite_inverses(ready.graph)
     return _inferred(ready), (*notes, *converted)
@@ -95,6 +100,24 @@ def _converted(model: onnx.ModelProto) -> tuple[onnx.ModelProto, tuple[Note, ...
         ) from error
     text = f"converted from opset {opset} to {MIN_OPSET} before quantization"
     return ready, (Note(code="QUANT-OPSET-CONVERTED", where="model", text=text),)
+
+
+def _refuse_huge_values(model: onnx.ModelProto) -> None:
+    """Refuse values of absurd size before anything computes them."""
+    try:
+        sized = shape_inference.infer_shapes(model, data_prop=True)
+    except (shape_inference.InferenceError, RuntimeError, ValueError):
+        return  # what is wrong with the shapes is told when the model is loaded
+    problems = []
+    for value in (*sized.graph.value_info, *sized.graph.output):
+        dims = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        if math.prod(dims) > MAX_ELEMENTS:
+            where, expected = f"tensor {quoted(value.name)}", f"at most {MAX_ELEMENTS} elements"
+            problems.append(
+                Problem(code="QUANT-SIZE", where=where, what="is too large", expected=expected, got=str(dims))
+            )
+    if problems:
+        raise RefusedError(tuple(capped(problems)))
 
 
 def _rewrite_inverses(graph: onnx.GraphProto) -> None:

@@ -1,5 +1,6 @@
 """Float models quantized on data: structure, exact scales, refusals, accuracy on the corpus."""
 
+import importlib
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -378,6 +379,34 @@ def test_values_beyond_every_scale_are_refused_by_tensor() -> None:
     with pytest.raises(RefusedError, match=r"tensor 'y': is not finite on the data"):
         quantize_float(scaled(3e38), ROWS)
     assert quantize_float(scaled(1e19), ROWS).model_bytes
+
+
+@pytest.mark.parametrize(("size", "refused"), [(2**28, False), (2**28 + 1, True)])
+def test_values_of_absurd_size_are_refused_before_they_are_computed(
+    size: int, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model at the limit would need a GiB: its folding is replaced."""
+
+    class FoldedError(Exception):
+        pass
+
+    def fold(_: onnx.ModelProto) -> onnx.ModelProto:
+        raise FoldedError
+
+    monkeypatch.setattr(importlib.import_module("manifest.onnx_import.quantize.prepare"), "folded", fold)
+    nodes = [
+        helper.make_node("Expand", ["one", "shape"], ["big"]),
+        helper.make_node("ReduceMax", ["big"], ["m"]),
+        helper.make_node("Add", ["x", "m"], ["y"]),
+    ]
+    constants = {"one": np.ones(1, np.float32), "shape": np.array([size])}
+    model = float_model(nodes, constants, (4, 6), {"y": (4, 6)})
+    if refused:
+        with pytest.raises(RefusedError, match=r"QUANT-SIZE.*tensor 'big'"):
+            quantize_float(model, ROWS)
+    else:
+        with pytest.raises(FoldedError):
+            quantize_float(model, ROWS)
 
 
 def test_a_model_that_computes_nothing_is_refused() -> None:
