@@ -55,18 +55,17 @@ def checked(
 def _problem(tensor: Tensor, array: NDArray[Any] | None) -> Problem | None:
     """What is wrong with one input, None where it is as the manifest says."""
     where = f"input {tensor.name!r}"
-    if tensor.dtype == "exact":
-        return Problem(code="ORACLE-INPUT-EXACT", where=where, what="is an unrounded value and cannot be fed")
+    dtype = "int64" if tensor.dtype == "exact" else tensor.dtype  # the integers of an accumulator
     shape = f"(feeds, {', '.join(map(str, tensor.shape))})"
     if array is None:
-        return Problem(code="ORACLE-INPUT-MISSING", where=where, what="is missing", expected=f"{tensor.dtype} {shape}")
+        return Problem(code="ORACLE-INPUT-MISSING", where=where, what="is missing", expected=f"{dtype} {shape}")
     array = np.asarray(array)
-    if array.dtype != np.dtype(tensor.dtype):
+    if array.dtype != np.dtype(dtype):
         return Problem(
             code="ORACLE-INPUT-DTYPE",
             where=where,
             what="has another dtype",
-            expected=tensor.dtype,
+            expected=dtype,
             got=str(array.dtype),
             remedy="convert it first",
         )

@@ -20,9 +20,9 @@ from oracle.inputs import checked
 from oracle.ops.dequantize_linear import nearest
 from oracle.registry import prepare
 from oracle.requantize import Keep, finish_for
-from oracle.value import Array, Finish, Plan, Scope, Workspace, refuse
+from oracle.value import INT64_EXACT, Array, Finish, Plan, Scope, Workspace, as_carrier, refuse
 
-Keeps = Literal["outputs", "quantized", "all"]
+Keeps = Literal["outputs", "quantized", "all", "stored"]
 
 _CHUNK_BYTES = 32 << 20
 _MAX_CHUNK = 256
@@ -84,7 +84,7 @@ class Oracle:
             inputs: by graph input name, (F, *shape), in the manifest's dtype.
             arithmetic: `reference`: the file as written; `target`: what the kernels compute.
             keep: `outputs`: graph outputs; `quantized`: these and every tensor that is an integer in the ONNX file;
-                `all`: every tensor that an op makes.
+                `all`: every tensor that an op makes; `stored`: these, exact ones as int64 integers (see `run_ops`).
 
         Returns:
             (F, *shape) by tensor name: integers in their storage dtype (also where ONNX has their dequantised float),
@@ -96,7 +96,8 @@ class Oracle:
         wanted = [n for n in self._manifest.model.inputs if n in self._tensors and self._tensors[n].array is None]
         unknown = [n for n in inputs if n not in wanted]
         feeds = checked([self._tensors[n] for n in wanted], inputs, unknown)
-        return self._run(self._manifest.ops, feeds, arithmetic, self._kept(self._manifest.ops, keep))
+        kept = self._kept(self._manifest.ops, keep)
+        return self._run(self._manifest.ops, feeds, arithmetic, kept, stored=keep == "stored")
 
     def run_ops(
         self,
@@ -110,19 +111,21 @@ class Oracle:
 
         Args:
             op_names: any of the manifest's ops; they run in the manifest's order.
-            tensors: every activation that they read from outside, (F, *shape), in storage dtype; others are ignored.
+            tensors: every activation that they read from outside, (F, *shape), in storage dtype (an exact one as the
+                int64 integers that `stored` gives); others are ignored.
             arithmetic: as in `run`.
-            keep: `outputs`: tensors that leave the group; `quantized`: those that are integers in ONNX; `all`.
+            keep: `outputs`: tensors that leave the group; `quantized`: those that are integers in ONNX; `all`;
+                `stored`: all, exact ones as the int64 integers of the accumulator, so that they can be handed on.
 
         Returns:
             As `run`.
 
         Raises:
-            RefusedError: as `run`; also an unknown op, or a group that would have to be fed an exact tensor.
+            RefusedError: as `run`; also an unknown op, or an exact tensor beyond int64.
         """
         ops = self._chosen(op_names)
         feeds = checked(self._read(ops), tensors, [n for n in tensors if n not in self._tensors])
-        return self._run(ops, feeds, arithmetic, self._kept(ops, keep))
+        return self._run(ops, feeds, arithmetic, self._kept(ops, keep), stored=keep == "stored")
 
     def exact(
         self,
@@ -209,7 +212,7 @@ class Oracle:
 
     def _kept(self, ops: Sequence[Op], keep: Keeps) -> list[str]:
         made = [name for op in ops for name in op.outputs if name]
-        if keep == "all":
+        if keep in ("all", "stored"):
             return made
         whole = len(ops) == len(self._manifest.ops)
         leaving = set(self._manifest.model.outputs)
@@ -250,15 +253,18 @@ class Oracle:
         feeds: Mapping[str, Array],
         arithmetic: Literal["reference", "target"],
         kept: Sequence[str],
+        *,
+        stored: bool = False,
     ) -> dict[str, NDArray[Any]]:
         count = len(next(iter(feeds.values()))) if feeds else 1
         size = self._chunk(ops)
-        results = {n: np.empty((count, *self._tensors[n].shape), self._result_dtype(n)) for n in kept}
+        results = {n: np.empty((count, *self._tensors[n].shape), self._result_dtype(n, stored=stored)) for n in kept}
         for start in range(0, count, size):
             piece = {name: array[start : start + size] for name, array in feeds.items()}
             values = self._evaluate(ops, piece, arithmetic, kept)
             for name, out in results.items():
-                out[start : start + size] = np.moveaxis(self._shown(name, values[name], arithmetic), -1, 0)
+                value = self._shown(name, values[name], arithmetic, stored=stored)
+                out[start : start + size] = np.moveaxis(value, -1, 0)
         return results
 
     def _chunk(self, ops: Sequence[Op]) -> int:
@@ -269,14 +275,29 @@ class Oracle:
             largest = max(largest, sum(8 * math.prod(s) for s in shapes))
         return max(1, min(_MAX_CHUNK, _CHUNK_BYTES // largest))
 
-    def _result_dtype(self, name: str) -> np.dtype[Any]:
+    def _result_dtype(self, name: str, *, stored: bool) -> np.dtype[Any]:
         dtype = self._tensors[name].dtype
-        return np.dtype(np.float32 if dtype == "exact" else dtype)
+        exact = np.int64 if stored else np.float32
+        return np.dtype(exact if dtype == "exact" else dtype)
 
-    def _shown(self, name: str, value: Array, arithmetic: Literal["reference", "target"]) -> Array:
+    def _shown(self, name: str, value: Array, arithmetic: Literal["reference", "target"], *, stored: bool) -> Array:
         if self._tensors[name].dtype != "exact":
             return value
-        return nearest(value, self._scopes[arithmetic].exact[name])
+        form = self._scopes[arithmetic].exact[name]
+        if not stored:
+            return nearest(value, form)
+        if form.bound >= INT64_EXACT:
+            what = "is an exact value beyond int64 and cannot be handed on"
+            raise RefusedError((Problem(code="ORACLE-INPUT-EXACT", where=f"tensor {name!r}", what=what),))
+        return value.astype(np.int64)
+
+    def _fed(self, name: str, array: NDArray[Any], arithmetic: Literal["reference", "target"]) -> Array:
+        """A given array as the ops take it: the feed axis last, exact integers in the dtype that carries them."""
+        value = np.ascontiguousarray(np.moveaxis(array, 0, -1))
+        if self._tensors[name].dtype != "exact":
+            return value
+        self._step(self._maker[name], arithmetic)
+        return as_carrier(value, self._scopes[arithmetic].exact[name].dtype)
 
     def _evaluate(
         self,
@@ -286,7 +307,7 @@ class Oracle:
         kept: Sequence[str] | None,
     ) -> dict[str, Array]:
         """Values with the feed axis last; those neither kept nor read any more are dropped (None: keep all)."""
-        values = {name: np.ascontiguousarray(np.moveaxis(array, 0, -1)) for name, array in feeds.items()}
+        values = {name: self._fed(name, array, arithmetic) for name, array in feeds.items()}
         last = {name: i for i, op in enumerate(ops) for name in op.inputs}
         staying = set(kept or ())
         if self._controller is None:

@@ -126,7 +126,7 @@ def _one_piece(oracle: Oracle, manifest: Manifest, piece: Mapping[str, Array], r
     if len(manifest.dispatches) > 1:
         parts = run_dispatches(oracle, manifest, piece)
         names = sorted({n for d in manifest.dispatches for n in d.outputs})
-        whole = oracle.run(piece, keep="all")
+        whole = oracle.run(piece, keep="stored")
         result.hand_off.add({n: whole[n] for n in names}, parts, names)
 
 
@@ -145,7 +145,7 @@ def run_dispatches(oracle: Oracle, manifest: Manifest, feeds: Mapping[str, Array
     left: dict[str, Array] = {}
     for dispatch in manifest.dispatches:
         given = {name: handed[name] for name in dispatch.inputs}
-        computed = oracle.run_ops(dispatch.ops, given, keep="all")
+        computed = oracle.run_ops(dispatch.ops, given, keep="stored")
         outputs = {name: computed[name] for name in dispatch.outputs}
         handed |= outputs
         left |= outputs
