@@ -11,14 +11,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import numpy as np
 import onnx
-from onnx import numpy_helper, shape_inference, version_converter
+from onnx import shape_inference, version_converter
 
 from manifest.errors import Problem, RefusedError
 from manifest.model import Note
 from manifest.onnx_import.graph import build
 from manifest.onnx_import.inputs import resolve
+from manifest.onnx_import.quantize.rewrite import rewritten
 from manifest.onnx_import.quantize.runtime import folded
 from manifest.onnx_import.validate_text import capped, quoted
 
@@ -51,8 +51,7 @@ def prepare(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> tu
     ready, converted = _converted(ready)
     _refuse_huge_values(ready)
     ready = _clean(folded(ready))
-    _rewrite_inverses(ready.graph)
-    return _inferred(ready), (*notes, *converted)
+    return _inferred(rewritten(_inferred(ready))), (*notes, *converted)
 
 
 def _without_initializer_inputs(model: onnx.ModelProto) -> Iterator[Note]:
@@ -118,26 +117,6 @@ def _refuse_huge_values(model: onnx.ModelProto) -> None:
             )
     if problems:
         raise RefusedError(tuple(capped(problems)))
-
-
-def _rewrite_inverses(graph: onnx.GraphProto) -> None:
-    """Subtraction of a float constant as Add of its negative, division by one as Mul by its inverse."""
-    constants = {t.name: t for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
-    taken = set(constants) | {name for node in graph.node for name in (*node.input, *node.output)}
-    for node in graph.node:
-        if node.domain or node.op_type not in ("Sub", "Div") or node.input[1] not in constants:
-            continue
-        values = numpy_helper.to_array(constants[node.input[1]])
-        if node.op_type == "Div" and not values.all():
-            continue
-        changed = -values if node.op_type == "Sub" else np.float32(1) / values
-        name = f"{node.input[1]}_{'negative' if node.op_type == 'Sub' else 'inverse'}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        graph.initializer.append(numpy_helper.from_array(changed, name))
-        node.op_type = "Add" if node.op_type == "Sub" else "Mul"
-        node.input[1] = name
 
 
 def _clean(model: onnx.ModelProto) -> onnx.ModelProto:

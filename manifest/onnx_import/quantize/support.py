@@ -35,7 +35,7 @@ def problem(node: Node, what: str) -> Problem:
 def unsupported(node: Node) -> str:
     """Why an op type is refused, in words."""
     if node.key == ":BatchNormalization":
-        return "op BatchNormalization behind anything but a Conv cannot be quantized"
+        return "op BatchNormalization of anything but an NCHW tensor cannot be quantized"
     return f"op {node.key.removeprefix(':')} cannot be quantized"
 
 

@@ -214,6 +214,20 @@ def test_batch_normalization_identity_and_dropout_are_folded() -> None:
     assert sqnr(run(model, IMAGES)[0], run(q.model_bytes, IMAGES)[0]) > 30
 
 
+def test_batch_normalization_on_its_own_is_a_depthwise_conv() -> None:
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["n"], name="norm", epsilon=0.25),
+        helper.make_node("Relu", ["n"], ["y"]),
+    ]
+    constants = {"s": normal(3), "b": normal(3), "m": normal(3), "v": np.abs(normal(3))}
+    model = float_model(nodes, constants, (1, 3, 12, 12), {"y": (1, 3, 12, 12)})
+    q = quantize_float(model, IMAGES)
+    assert types(q) == ["QuantizeLinear", "Conv", "Relu", "QuantizeLinear"]
+    node = next(n for n in graph_of(q).node if n.op_type == "Conv")
+    assert (node.name, node.attribute[0].name, node.attribute[0].i) == ("norm", "group", 3)
+    assert sqnr(run(model, IMAGES)[0], run(q.model_bytes, IMAGES)[0]) > 30
+
+
 def test_normalization_by_constants_is_add_and_mul() -> None:
     nodes = [
         helper.make_node("Sub", ["x", "mean"], ["a"]),
@@ -286,12 +300,13 @@ def test_every_op_that_cannot_be_quantized_is_named_in_one_report() -> None:
         conv("x", "w", "a"),
         helper.make_node("HardSwish", ["a"], ["h"], name="swish"),
         helper.make_node("Mul", ["h", "a"], ["m"], name="gate"),
-        helper.make_node("BatchNormalization", ["m", "s", "s", "s", "v"], ["n"], name="norm"),
+        helper.make_node("Flatten", ["m"], ["f"]),
+        helper.make_node("BatchNormalization", ["f", "s", "s", "s", "v"], ["n"], name="norm"),
         helper.make_node("Softmax", ["n"], ["y"], name="soft"),
     ]
-    constants = {"w": normal(2, 3, 1, 1), "s": normal(2), "v": np.abs(normal(2))}
+    constants = {"w": normal(2, 3, 1, 1), "s": normal(288), "v": np.abs(normal(288))}
     with pytest.raises(RefusedError) as caught:
-        quantize_float(float_model(nodes, constants, (1, 3, 12, 12), {"y": (1, 2, 12, 12)}), IMAGES)
+        quantize_float(float_model(nodes, constants, (1, 3, 12, 12), {"y": (1, 288)}), IMAGES)
     assert [p.code for p in caught.value.problems] == ["QUANT-OP"] * 4
     text = str(caught.value)
     for name, op in (("swish", "HardSwish"), ("gate", "Mul"), ("norm", "BatchNormalization"), ("soft", "Softmax")):
@@ -310,6 +325,8 @@ def test_every_op_that_cannot_be_quantized_is_named_in_one_report() -> None:
         (helper.make_node("Concat", ["x", "w"], ["y"], axis=0), {"w": normal(2, 6)}, "Concat with a constant"),
         (helper.make_node("MatMul", ["x", "w"], ["y"]), {"w": np.full((6, 6), np.inf, np.float32)}, "NaN or infinite"),
         (helper.make_node("Div", ["x", "w"], ["y"]), {"w": np.zeros(1, np.float32)}, "op Div"),
+        (helper.make_node("Div", ["x", "w"], ["y"]), {"w": np.array([1e-40], np.float32)}, "op Div"),
+        (helper.make_node("Sub", ["w", "x"], ["y"]), {"w": normal(1)}, "op Sub"),
     ],
 )
 def test_forms_of_supported_ops_that_are_refused(node: onnx.NodeProto, constants: dict[str, Any], words: str) -> None:
