@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Final
 
 from manifest.device import Device
@@ -129,30 +130,29 @@ def _kept_rows(edge: Edge, arrival: Times, others: Sequence[Times]) -> int:
 class Load:
     """Need of a run of ops, appended one by one in execution order.
 
-    Cores: ops whose weights and window fit one core share it with their neighbours in execution order as long as data
-    and program memory hold them; a larger op has ceil(bytes / usable L1) cores of its own. Where that is more than the
-    array has, weights move to the memory tiles as far as they hold them: first of the ops that then need fewer cores of
-    their own, then of all ops.
+    Cores: a product (Conv, Gemm, MatMul) has cores of its own, ceil(bytes / usable L1) of them; another op joins the
+    core of the op before it while data and program memory hold both, else it opens one. Where that is more than the
+    array has, weights move to the memory tiles, as far as they hold them and where the fewest bytes save a core.
     """
 
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
-        self._ops: list[Footprint] = []
         self._weights_bytes = 0
         self._window_bytes = 0
         self._stream = Stream()
-        self._resident = _Packing(capacity)
+        self._groups: list[_Group] = []
         self._bodies: set[str] = set()
 
     def append(self, op: Footprint) -> None:
         """Add one op."""
-        self._ops.append(op)
         self._weights_bytes += op.weights_bytes
         self._window_bytes += op.window_bytes
         self._stream.append(op)
-        self._resident.append(op, op.weights_bytes + op.window_bytes)
         if op.body:
             self._bodies.add(op.body)
+            if op.product or not self._groups or not self._groups[-1].takes(op):
+                self._groups.append(_Group(self._capacity))
+            self._groups[-1].append(op)
 
     def budget(self, name: str, *, inputs: int, outputs: int) -> DispatchBudget:
         """Need against have.
@@ -164,6 +164,8 @@ class Load:
         """
         capacity = self._capacity
         cores = self._cores()
+        bodies = sum(g.cores * len(g.bodies) for g in self._groups)
+        resident = sum(g.cores for g in self._groups)
         return DispatchBudget(
             name=name,
             need_bytes=self._weights_bytes + self._window_bytes + self._stream.skip_bytes,
@@ -171,37 +173,28 @@ class Load:
             weights_bytes=self._weights_bytes,
             window_bytes=self._window_bytes,
             skip_bytes=self._stream.skip_bytes,
-            cores_needed=cores.count,
+            cores_needed=cores,
             cores_have=capacity.cores,
             kernel_bodies=len(self._bodies),
-            bodies_per_core=round(cores.bodies / cores.count, 2) if cores.count else 0.0,
-            program_bytes=cores.program_bytes,
+            bodies_per_core=round(bodies / resident, 2) if resident else 0.0,
+            program_bytes=max((g.program_bytes for g in self._groups), default=0),
             program_have_bytes=capacity.program_bytes,
             program_assumed=True,
             shim_channels_need=max(inputs + (self._weights_bytes > 0), outputs),
             shim_channels_have=capacity.shim_channels,
         )
 
-    def _cores(self) -> "_Packing":
-        core, left = self._capacity.core_bytes, self._capacity.memtile_bytes or 0
-        if core is None or self._capacity.cores is None or self._resident.count <= self._capacity.cores:
-            return self._resident
-        moved: set[str] = set()
-        saving = {op.name: _saving(op, core) for op in self._ops}
-        for op in sorted(self._ops, key=lambda o: (-saving[o.name], o.weights_bytes)):
-            if saving[op.name] > 0 and op.weights_bytes <= left:
-                left -= op.weights_bytes
-                moved.add(op.name)
-        tried = self._pack(moved)
-        if tried.count > self._capacity.cores and self._weights_bytes <= (self._capacity.memtile_bytes or 0):
-            return self._pack({op.name for op in self._ops})
-        return tried
-
-    def _pack(self, moved: set[str]) -> "_Packing":
-        packing = _Packing(self._capacity)
-        for op in self._ops:
-            packing.append(op, op.window_bytes + (0 if op.name in moved else op.weights_bytes))
-        return packing
+    def _cores(self) -> int:
+        """Cores needed, with as many weights in the memory tiles as that takes."""
+        count = sum(g.cores for g in self._groups)
+        have, left = self._capacity.cores, self._capacity.memtile_bytes or 0
+        if have is None or count <= have:
+            return count
+        for cost in sorted(c for g in self._groups for c in g.savings()):
+            if count <= have or cost > left:
+                break
+            count, left = count - 1, left - cost
+        return count
 
 
 def exceeds(budget: DispatchBudget) -> str:
@@ -215,52 +208,51 @@ def exceeds(budget: DispatchBudget) -> str:
     return ", ".join(f"{what} need {n}, have {h}" for what, n, h in rows if h is not None and n > h)
 
 
-def _saving(op: Footprint, core_bytes: int) -> int:
-    """Cores of its own that a large op needs less with its weights in the memory tiles."""
-    return -(-(op.weights_bytes + op.window_bytes) // core_bytes) - max(1, -(-op.window_bytes // core_bytes))
-
-
-class _Packing:
-    """Cores for ops in execution order: neighbours share one while it holds their data and programs.
+class _Group:
+    """Ops that share cores: a product or a run of others, and what joined them.
 
     Attributes:
-        count: cores.
-        bodies: kernel bodies, summed over cores.
-        program_bytes: of the fullest core.
+        bodies: kernel bodies on each of its cores.
+        program_bytes: of each of its cores.
     """
 
     def __init__(self, capacity: Capacity) -> None:
-        self.count = 0
-        self.bodies = 0
-        self.program_bytes = 0
-        self._capacity = capacity
-        self._data = 0
-        self._program = 0
-        self._on_core: set[str] | None = None
+        self.bodies: set[str] = set()
+        self.program_bytes = CORE_PROGRAM_BYTES
+        self._core_bytes = capacity.core_bytes
+        self._program_have = capacity.program_bytes
+        self._weights = 0
+        self._window = 0
 
-    def append(self, op: Footprint, size: int) -> None:
-        """Add an op with its bytes in L1."""
-        if not op.body:
-            return
-        own = 1 if self._capacity.core_bytes is None else -(-size // self._capacity.core_bytes)
-        if own > 1:
-            self.count, self.bodies, self._on_core = self.count + own, self.bodies + own, None
-            self.program_bytes = max(self.program_bytes, CORE_PROGRAM_BYTES + op.program_bytes)
-            return
-        if self._on_core is None or not self._holds(op, size):
-            self.count, self._on_core = self.count + 1, set()
-            self._data, self._program = 0, CORE_PROGRAM_BYTES
-        self._data += size
-        if op.body not in self._on_core:
-            self._on_core.add(op.body)
-            self._program += op.program_bytes
-            self.bodies += 1
-        self.program_bytes = max(self.program_bytes, self._program)
+    @property
+    def cores(self) -> int:
+        """Cores with all weights in their L1."""
+        return self._cores_for(self._weights + self._window)
 
-    def _holds(self, op: Footprint, size: int) -> bool:
-        """Whether the open core takes one more op; with unknown data memory no core is shared."""
-        data, program = self._capacity.core_bytes, self._capacity.program_bytes
-        if data is None or self._on_core is None or self._data + size > data:
+    def append(self, op: Footprint) -> None:
+        """Add an op."""
+        self._weights += op.weights_bytes
+        self._window += op.window_bytes
+        if op.body not in self.bodies:
+            self.bodies.add(op.body)
+            self.program_bytes += op.program_bytes
+
+    def takes(self, op: Footprint) -> bool:
+        """Whether an op fits the cores that there are; where L1 is unknown nothing is shared."""
+        if self._core_bytes is None:
             return False
-        more = 0 if op.body in self._on_core else op.program_bytes
-        return program is None or self._program + more <= program
+        data = self._weights + self._window + op.weights_bytes + op.window_bytes
+        program = self.program_bytes + (0 if op.body in self.bodies else op.program_bytes)
+        fits = self._program_have is None or program <= self._program_have
+        return fits and self._cores_for(data) == self.cores
+
+    def savings(self) -> list[int]:
+        """Weight bytes to move for one core less, for two, ..., each on top of the ones before."""
+        if self._core_bytes is None:
+            return []
+        least, size = self._cores_for(self._window), self._weights + self._window
+        tops = [size, *(n * self._core_bytes for n in range(self.cores - 1, least - 1, -1))]
+        return [a - b for a, b in pairwise(tops)]
+
+    def _cores_for(self, size: int) -> int:
+        return 1 if self._core_bytes is None else max(1, -(-size // self._core_bytes))

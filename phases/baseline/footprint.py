@@ -111,6 +111,7 @@ class Footprint:
         edges: activations that it reads.
         channels: whole blocks of output channels that a split can share out.
         reduction: length of the reduction that a split can share out.
+        product: a Conv, Gemm or MatMul, which has cores of its own.
     """
 
     name: str
@@ -122,6 +123,7 @@ class Footprint:
     edges: tuple[Edge, ...]
     channels: int
     reduction: int
+    product: bool
 
 
 class Sizes:
@@ -192,6 +194,7 @@ def _footprint(op: Op, sizes: Sizes, device: Device) -> Footprint:
         edges=edges,
         channels=-(-channels // block),
         reduction=max(1, math.prod(weight) // max(1, channels)),
+        product=op.type in PRODUCTS,
     )
 
 

@@ -18,9 +18,11 @@ from tests.budget_graphs import Build
 NPU1 = load_device("npu1")
 
 
-def small(total_bytes: int) -> Device:
-    """npu1 with one core and no memory tile, whose budget is `total_bytes`."""
-    known = {"l1_bytes": 1024 + -(-total_bytes * 5 // 4), "memtile_bytes": 0, "memtiles": 0, "core_tiles": 1}
+def small(total_bytes: int, core_bytes: int = 256) -> Device:
+    """npu1 with eight cores of `core_bytes` and as much memory tile as makes the budget `total_bytes`."""
+    l1 = core_bytes * 5 // 4
+    memtile = -(-total_bytes * 5 // 4) - 8 * l1
+    known = {"l1_bytes": 1024 + l1, "memtile_bytes": memtile, "memtiles": 1, "core_tiles": 8}
     device = replace(NPU1, **{k: Figure(value=v, source="test") for k, v in known.items()})  # type: ignore[arg-type]
     assert capacity_of(device).total_bytes == total_bytes
     return device
@@ -85,7 +87,7 @@ def test_a_small_model_is_one_dispatch_between_its_host_edges() -> None:
     assert (host.where, host.have_bytes, host.need_bytes) == ("host", None, 0)
     assert budget.need_bytes == 3 * (64 * 64 + 128) == budget.weights_bytes + budget.window_bytes + budget.skip_bytes
     assert budget.have_bytes == 4 * ((65536 - 1024) * 16 + 4 * 524288) // 5
-    assert (budget.cores_needed, budget.cores_have, budget.kernel_bodies) == (1, 16, 1)
+    assert (budget.cores_needed, budget.cores_have, budget.kernel_bodies) == (3, 16, 1)
     assert plan.unknown == ()
 
 
@@ -131,7 +133,7 @@ def bottleneck() -> tuple[Manifest, list[str]]:
 def test_the_cut_is_at_the_one_small_live_tensor() -> None:
     m, narrow = bottleneck()
     whole = plan_dispatches(m, NPU1).budgets[0]
-    plan = plan_dispatches(m, small(whole.need_bytes - 1))
+    plan = plan_dispatches(m, small(whole.need_bytes - 1, 16384))
     check(m, plan)
     assert len(plan.dispatches) == 2
     assert list(plan.dispatches[0].outputs) == narrow
@@ -301,8 +303,8 @@ def random_graphs(draw: st.DrawFn) -> Manifest:
 
 @settings(max_examples=60)
 @given(random_graphs(), st.integers(300, 3000))
-def test_any_graph_gives_a_valid_plan_and_no_more_dispatches_than_needed(m: Manifest, memtile: int) -> None:
-    device = small(memtile)
+def test_any_graph_gives_a_valid_plan_and_no_more_dispatches_than_needed(m: Manifest, total: int) -> None:
+    device = small(total, 32)
     plan = plan_dispatches(m, device)
     check(m, plan)
     array = [(d, b) for d, b in zip(plan.dispatches, plan.budgets, strict=True) if d.where == "npu"]

@@ -1,6 +1,7 @@
 """Have of a device, rows kept on skip paths, and cores, each against numbers worked out by hand or by brute force."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -15,10 +16,12 @@ NPU1 = load_device("npu1")
 CORE = 4 * (65536 - 1024) // 5
 
 
-def footprint(name: str, weights: int = 0, window: int = 0, *, body: str = "b", program: int = 1000) -> Footprint:
+def footprint(
+    name: str, weights: int = 0, window: int = 0, *, body: str = "b", program: int = 1000, product: bool = False
+) -> Footprint:
     return Footprint(
         name=name, outputs=(f"{name}_out",), weights_bytes=weights, window_bytes=window, body=body,
-        program_bytes=program, edges=(), channels=8, reduction=8,
+        program_bytes=program, edges=(), channels=8, reduction=8, product=product,
     )  # fmt: skip
 
 
@@ -108,16 +111,48 @@ def test_ops_without_a_kernel_need_no_core() -> None:
     assert cores([footprint("a", body="", program=0)], capacity_of(NPU1)) == (0, 0.0, 0)
 
 
+def test_a_product_has_a_core_of_its_own_and_others_join_it() -> None:
+    c = capacity_of(NPU1)
+    conv, relu = footprint("c", 100, 100, product=True), footprint("r", 0, 10, body="r")
+    assert cores([conv, relu, relu], c)[:2] == (1, 2.0)
+    assert cores([conv, conv, conv], c)[:2] == (3, 1.0)
+    assert cores([relu, conv], c)[0] == 2
+    large = footprint("l", 2 * CORE - 15, 5, product=True)
+    assert cores([large, relu], c)[:2] == (2, 2.0)
+    assert cores([large, relu, footprint("s", 1)], c)[:2] == (3, 1.67)
+
+
 def test_weights_move_to_the_memory_tiles_when_the_cores_run_out() -> None:
-    c = replace(capacity_of(NPU1), cores=4, memtile_bytes=3 * CORE)
-    big = footprint("big", 3 * CORE, 10)
-    small = [footprint(f"s{i}", CORE - 10, 10) for i in range(3)]
-    assert cores([big, *small], c)[0] == 4  # 4 cores of its own, 7 with the others: moved
-    assert cores([big, *small], replace(c, cores=7))[0] == 7
-    assert cores([big, *small], replace(c, memtile_bytes=3 * CORE - 1))[0] == 7
-    many = [footprint(f"s{i}", CORE - 10, 10) for i in range(6)]
-    assert cores(many, replace(c, memtile_bytes=6 * CORE))[0] == 1  # all weights streamed: only windows stay
-    assert cores(many, replace(c, memtile_bytes=5 * CORE))[0] == 6
+    c = replace(capacity_of(NPU1), cores=6, memtile_bytes=CORE)
+    a = footprint("a", 3 * CORE, 10, product=True)  # 4 cores, the last for 10 bytes
+    b = footprint("b", 2 * CORE + 100, 10, product=True)  # 3 cores, the last for 110 bytes
+    assert cores([a, b], replace(c, cores=7))[0] == 7
+    assert cores([a, b], c)[0] == 6  # 10 bytes moved
+    assert cores([a, b], replace(c, cores=5))[0] == 5  # 120 bytes moved
+    assert cores([a, b], replace(c, cores=5, memtile_bytes=119))[0] == 6
+    assert cores([a, b], replace(c, cores=4, memtile_bytes=CORE + 120))[0] == 4
+    assert cores([a, b], replace(c, cores=4, memtile_bytes=CORE + 119))[0] == 5
+    assert cores([a, b], replace(c, cores=1, memtile_bytes=100 * CORE))[0] == 2  # one per product at least
+    wide = footprint("w", 10, 2 * CORE + 1, product=True)
+    assert cores([wide], replace(c, cores=2, memtile_bytes=100 * CORE))[0] == 3  # a window cannot move
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60)), min_size=1, max_size=4),
+    st.integers(1, 12), st.integers(0, 400),
+)  # fmt: skip
+def test_cores_are_the_fewest_that_hold_everything(sizes: list[tuple[int, int]], have: int, memtile: int) -> None:
+    """Against every distribution of cores over products of (weights, window) bytes, L1 of 50 bytes a core."""
+    c = replace(capacity_of(NPU1), core_bytes=50, cores=have, memtile_bytes=memtile)
+    got = cores([footprint(f"p{i}", w, r, product=True) for i, (w, r) in enumerate(sizes)], c)[0]
+    ranges = [range(max(1, -(-r // 50)), max(1, -(-(w + r) // 50)) + 1) for w, r in sizes]
+    fits = [
+        sum(counts)
+        for counts in product(*ranges)
+        if sum(max(0, w + r - n * 50) for (w, r), n in zip(sizes, counts, strict=True)) <= memtile
+    ]
+    resident = sum(max(1, -(-(w + r) // 50)) for w, r in sizes)
+    assert got == (resident if resident <= have else max(min(fits), have))
 
 
 def residual(kernels: list[tuple[int, int]], rows: int) -> tuple[int, int]:
@@ -187,7 +222,6 @@ def test_inputs_without_a_common_origin_wait_outside() -> None:
 
 def test_program_bytes_are_those_of_the_fullest_core() -> None:
     b = Build()
-    y = b.conv(b.conv(b.input("x", (1, 8, 8, 8)), 8), 8, 1)
+    y = b.op("Relu", (b.conv(b.conv(b.input("x", (1, 8, 8, 8)), 8), 8, 1),), (1, 8, 8, 8))
     rows = list(footprints(b.manifest(y), NPU1).values())
-    expected = CORE_PROGRAM_BYTES + PROGRAM_BYTES["conv"] + PROGRAM_BYTES["conv_1x1"]
-    assert cores(rows, capacity_of(NPU1)) == (1, 2.0, expected)
+    assert cores(rows, capacity_of(NPU1)) == (2, 1.5, CORE_PROGRAM_BYTES + PROGRAM_BYTES["conv"])
