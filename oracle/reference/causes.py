@@ -10,8 +10,8 @@ from typing import Final
 
 from manifest.errors import PortError
 from manifest.model import QRANGE
-from oracle.reference.sample import Sample, code_of, known, part
-from oracle.reference.variants import VARIANTS, values_of, without_bias
+from oracle.reference.sample import Sample, code_of, known, part, values_of
+from oracle.reference.variants import VARIANTS, without_bias
 
 Codes = tuple[int, ...]
 _FIT: Final = 0.9
@@ -23,7 +23,7 @@ UNKNOWN: Final = "unknown"
 def guess(sample: Sample) -> str:
     """Name the hypothesis that gives one side's codes; `unknown` where none does."""
     sample = part(sample, known(sample))
-    if not sample.values:
+    if not sample.terms:
         return UNKNOWN
     plain = _codes(sample, values_of(sample))
     for text, codes in _hypotheses(sample):

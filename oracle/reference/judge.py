@@ -16,9 +16,9 @@ import numpy.typing as npt
 from manifest.model import Op, Tensor
 from oracle.evidence import Mismatch
 from oracle.reference.causes import guess
-from oracle.reference.magnitude import Magnitude, magnitudes
+from oracle.reference.exact import Term
 from oracle.reference.plan import FLOAT_EXACT_BOUND, has_one_meaning
-from oracle.reference.sample import Sample, StageRun, code_of, part
+from oracle.reference.sample import Sample, StageRun, code_of, part, terms_at
 from oracle.reference.tally import Judged
 
 Array = npt.NDArray[Any]
@@ -26,8 +26,9 @@ Explanation = Literal["near_tie", "inexact", "unexplained"]
 
 TIE_RELATIVE: Final = Fraction(1, 10**6)
 """How near to a tie, relative to what onnxruntime summed, an element may lie."""
-FLOAT_TOLERANCE: Final = 1e-5
-"""Tolerance of float outputs that are not dequantised integers, relative to the largest value of the feed."""
+FLOAT_TOLERANCE: Final = Fraction(1, 10**5)
+"""Tolerance of float outputs that are not dequantised integers, relative to the largest value of the feed, and
+distance to a tie where codes are made of such floats."""
 MAX_JUDGED: Final = 20_000
 """Elements of one tensor in one chunk that are recomputed with rationals; the rest counts as unexplained."""
 _SAMPLE: Final = 48
@@ -42,21 +43,28 @@ class Rules:
     Attributes:
         ties: an op of the stage runs in onnxruntime's float arithmetic.
         inexact: an op in float arithmetic has a proved bound beyond 2**24.
+        tolerance: how near to a tie, relative to the sum of the absolute terms.
     """
 
     ties: bool
     inexact: bool
+    tolerance: Fraction = TIE_RELATIVE
 
 
 def rules_of(run: StageRun) -> Rules:
     """The explanations that a stage allows."""
     tensors = run.manifest.by_name()
     ops = run.ops()
+    made = {name for op in ops for name in op.outputs}
+    functions = any(
+        op.type == "QuantizeLinear" and op.inputs[0] in made and tensors[op.inputs[0]].dtype == "float32" for op in ops
+    )
     return Rules(
-        ties=any(not has_one_meaning(op, tensors) for op in ops),
+        ties=functions or any(not has_one_meaning(op, tensors) for op in ops),
         inexact=any(
             op.origin == "qdq" and op.accumulator is not None and op.accumulator.bound > FLOAT_EXACT_BOUND for op in ops
         ),
+        tolerance=FLOAT_TOLERANCE if functions else TIE_RELATIVE,
     )
 
 
@@ -111,7 +119,7 @@ def judge_floats(run: StageRun, name: str, expected: Array, got: Array, *, bit_e
     else:
         axes = tuple(range(1, expected.ndim))
         size = np.max(np.abs(expected), axis=axes, keepdims=True, initial=0.0)
-        near = np.abs(expected.astype(np.float64) - got) <= FLOAT_TOLERANCE * size
+        near = np.abs(expected.astype(np.float64) - got) <= float(FLOAT_TOLERANCE) * size
         far = ~same & ~near
     index = np.argwhere(far if far.any() else ~same)[0]
     place = tuple(int(i) for i in index)
@@ -176,50 +184,49 @@ def _sample(run: StageRun, name: str, indices: npt.NDArray[Any], expected: Array
         indices=indices,
         expected=tuple(int(v) for v in expected[places]),
         got=tuple(int(v) for v in got[places]),
-        values=tuple(run.exact(name, indices)),
+        terms=terms_at(run.evaluator(), name, indices),
     )
 
 
 def _explain(sample: Sample, rules: Rules) -> list[Explanation]:
     """One verdict per element of the sample."""
     if not rules.ties and not rules.inexact:
-        return ["unexplained"] * len(sample.values)
+        return ["unexplained"] * len(sample.terms)
     zero_point, limits = sample.zero_point, sample.limits
-    sizes = magnitudes(sample)
     kinds: list[Explanation] = []
-    for value, expected, got, size in zip(sample.values, sample.expected, sample.got, sizes, strict=True):
-        if value is None or got != code_of(value, zero_point, limits):
+    for term, expected, got in zip(sample.terms, sample.expected, sample.got, strict=True):
+        if term is None or got != code_of(term.value, zero_point, limits):
             kinds.append("unexplained")
-        elif rules.ties and is_near_tie(value, expected - zero_point, got - zero_point, size):
+        elif rules.ties and is_near_tie(term, expected - zero_point, got - zero_point, rules.tolerance):
             kinds.append("near_tie")
-        elif rules.inexact and is_float_noise(value, expected - zero_point, size):
+        elif rules.inexact and is_float_noise(term, expected - zero_point):
             kinds.append("inexact")
         else:
             kinds.append("unexplained")
     return kinds
 
 
-def is_near_tie(value: Fraction, expected: int, got: int, size: Magnitude) -> bool:
+def is_near_tie(term: Term, expected: int, got: int, tolerance: Fraction = TIE_RELATIVE) -> bool:
     """Whether a value lies at a rounding tie and the two codes are the ones beside it.
 
     Args:
-        value: exact value in output codes, before the zero point.
+        term: exact value in output codes, before the zero point, and what was summed to get there.
         expected: onnxruntime's code less the zero point.
         got: the oracle's code less the zero point.
-        size: what onnxruntime summed to get there.
+        tolerance: distance to the tie, relative to the sum of the absolute terms.
     """
-    low = floor(value)
+    low = floor(term.value)
     if {expected, got} != {low, low + 1}:
         return False
-    return abs(value - low - _HALF) <= TIE_RELATIVE * max(abs(value), size.terms)
+    return abs(term.value - low - _HALF) <= tolerance * max(abs(term.value), term.size)
 
 
-def is_float_noise(value: Fraction, expected: int, size: Magnitude) -> bool:
+def is_float_noise(term: Term, expected: int) -> bool:
     """Whether rounding every float32 product and partial sum can lead from the exact value to a code.
 
     The bound is that of recursive summation: (number of terms + 4) * 2**-24 * sum of |terms|.
     """
-    return abs(value - expected) <= _HALF + (size.count + 4) * _UNIT * max(abs(value), size.terms)
+    return abs(term.value - expected) <= _HALF + (term.count + 4) * _UNIT * max(abs(term.value), term.size)
 
 
 def _first(sample: Sample, kinds: Sequence[Explanation]) -> Mismatch:
@@ -230,7 +237,7 @@ def _first(sample: Sample, kinds: Sequence[Explanation]) -> Mismatch:
         index=_shifted(sample.run, tuple(int(i) for i in sample.indices[position])),
         expected=str(sample.expected[position]),
         got=str(sample.got[position]),
-        exact=exact_text(sample.values[position], sample.zero_point),
+        exact=exact_text(sample.terms[position], sample.zero_point),
         cause=cause,
     )
 
@@ -241,13 +248,12 @@ _EXPLAINED: Final[dict[Explanation, str]] = {
 }
 
 
-def exact_text(value: Fraction | None, zero_point: int) -> str:
+def exact_text(term: Term | None, zero_point: int) -> str:
     """The exact value with its zero point, and that it is a tie where it is one."""
-    if value is None:
-        return "not a number"
-    total = value + zero_point
-    tie = " (tie)" if (value - _HALF).denominator == 1 else ""
-    return f"{float(total):.9g}{tie}"
+    if term is None:
+        return "none"
+    tie = " (tie)" if (term.value - _HALF).denominator == 1 else ""
+    return f"{float(term.value + zero_point):.9g}{tie}"
 
 
 def dequantised(tensor: Tensor, codes: Array) -> Array:

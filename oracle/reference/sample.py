@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from manifest.model import QRANGE, Manifest, Op, Tensor
+from oracle.reference.exact import Evaluator, NotExactError, Term
 from oracle.reference.graph import Graph
 from oracle.stages import Stage
 
@@ -22,12 +23,14 @@ class StageRun:
         graph: the graph that is compared.
         stage: the stage.
         tensors: values of the stage's inputs, (F, *shape).
+        made: what the oracle made of them, by tensor name.
         offset: number of feeds before this chunk.
     """
 
     graph: Graph
     stage: Stage
     tensors: Mapping[str, Array]
+    made: Mapping[str, Array]
     offset: int
 
     @property
@@ -49,9 +52,11 @@ class StageRun:
         """The op of the stage that makes a tensor."""
         return next(op for op in self.ops() if name in op.outputs)
 
-    def exact(self, name: str, indices: npt.NDArray[Any]) -> list[Fraction | None]:
-        """Exact values in units of the output's scale, before rounding, zero point and clamp; None: not a number."""
-        return self.graph.oracle.exact(self.stage.ops, self.tensors, name, indices)
+    def evaluator(self) -> Evaluator:
+        """Exact arithmetic over the stage; float32 values that the oracle computed inside it count as given."""
+        by_name = self.manifest.by_name()
+        floats = {name: array for name, array in self.made.items() if by_name[name].dtype == "float32"}
+        return Evaluator(ops=self.ops(), tensors=by_name, arrays=self.arrays, inputs={**floats, **self.tensors})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +70,7 @@ class Sample:
         indices: (n, 1 + rank) int64, feed of the chunk first.
         expected: onnxruntime's codes.
         got: the oracle's codes.
-        values: exact values in output codes, before zero point and clamp; None where there is none.
+        terms: exact values in output codes, before zero point and clamp; None where there is none.
     """
 
     run: StageRun
@@ -74,7 +79,7 @@ class Sample:
     indices: npt.NDArray[Any]
     expected: tuple[int, ...]
     got: tuple[int, ...]
-    values: tuple[Fraction | None, ...]
+    terms: tuple[Term | None, ...]
 
     @property
     def zero_point(self) -> int:
@@ -101,7 +106,32 @@ def limits_of(op: Op, tensor: Tensor) -> tuple[int, int]:
 
 def known(sample: Sample) -> list[int]:
     """Positions of the elements that have an exact value."""
-    return [i for i, value in enumerate(sample.values) if value is not None]
+    return [i for i, term in enumerate(sample.terms) if term is not None]
+
+
+def values_of(sample: Sample) -> tuple[Fraction, ...]:
+    """The exact values, where there are any."""
+    return tuple(term.value for term in sample.terms if term is not None)
+
+
+def terms_at(evaluator: Evaluator, name: str, indices: npt.NDArray[Any]) -> tuple[Term | None, ...]:
+    """Exact values of some elements in units of the tensor's scale, before rounding, zero point and clamp.
+
+    Args:
+        evaluator: of the ops that make the tensor.
+        name: the tensor.
+        indices: (n, 1 + rank), feed first.
+
+    Returns:
+        One per index; None where there is no exact value.
+    """
+    found: list[Term | None] = []
+    for index in indices:
+        try:
+            found.append(evaluator.in_codes(name, tuple(int(i) for i in index)))
+        except NotExactError:
+            found.append(None)
+    return tuple(found)
 
 
 def part(sample: Sample, chosen: Sequence[int]) -> Sample:
@@ -111,7 +141,7 @@ def part(sample: Sample, chosen: Sequence[int]) -> Sample:
         indices=sample.indices[list(chosen)],
         expected=tuple(sample.expected[i] for i in chosen),
         got=tuple(sample.got[i] for i in chosen),
-        values=tuple(sample.values[i] for i in chosen),
+        terms=tuple(sample.terms[i] for i in chosen),
     )
 
 

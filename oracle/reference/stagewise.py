@@ -89,7 +89,7 @@ class StageWise:
         for stage in self._stages:
             inputs = {name: values[name] for name in stage.inputs}
             got = self._graph.oracle.run_ops(stage.ops, inputs, arithmetic="reference", keep="all")
-            run = StageRun(graph=self._graph, stage=stage, tensors=inputs, offset=offset)
+            run = StageRun(graph=self._graph, stage=stage, tensors=inputs, made=got, offset=offset)
             for name in dict.fromkeys((*stage.outputs, *_made(run))):
                 if name not in got:
                     continue

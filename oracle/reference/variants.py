@@ -11,8 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from manifest.model import Bias, Manifest, Op, Quantization, Tensor
-from oracle.reference.sample import Array, Sample
-from oracle.run import Oracle
+from oracle.reference.sample import Array, Sample, terms_at, values_of
 
 Values = tuple[Fraction, ...]
 Variant = Callable[[Sample], Values | None]
@@ -34,26 +33,24 @@ def evaluate(
     tensor: Tensor | None = None,
     arrays: Mapping[str, Array] | None = None,
     inputs: Mapping[str, Array] | None = None,
-) -> Values:
+) -> Values | None:
     """Exact values of the sample with one op, tensor, constant or input exchanged."""
     run = sample.run
     ops = tuple(op if op is not None and o.name == op.name else o for o in run.ops())
-    used = {name for o in ops for name in (*o.inputs, *o.outputs)}
-    tensors = tuple(
-        tensor if tensor is not None and t.name == tensor.name else t for t in run.manifest.tensors if t.name in used
+    tensors = run.manifest.by_name()
+    if tensor is not None:
+        tensors[tensor.name] = tensor
+    evaluator = replace(
+        run.evaluator(),
+        ops=ops,
+        tensors=tensors,
+        arrays={**run.arrays, **(arrays or {})},
+        inputs={**run.tensors, **(inputs or {})},
     )
-    small = replace(run.manifest, ops=ops, tensors=tensors, dispatches=(), layouts=())
-    oracle = Oracle(small, {**run.arrays, **(arrays or {})})
-    values = oracle.exact(run.stage.ops, {**run.tensors, **(inputs or {})}, sample.tensor.name, sample.indices)
-    if any(v is None for v in values):
-        msg = "the changed stage has no exact value"
-        raise ValueError(msg)
-    return tuple(v for v in values if v is not None)
-
-
-def values_of(sample: Sample) -> Values:
-    """The exact values of a sample that has one for every element."""
-    return tuple(v for v in sample.values if v is not None)
+    terms = terms_at(evaluator, sample.tensor.name, sample.indices)
+    if any(term is None for term in terms):
+        return None
+    return tuple(term.value for term in terms if term is not None)
 
 
 def without_bias(sample: Sample) -> Values | None:
