@@ -5,6 +5,7 @@ per-channel scales included), window rows of every op, rows kept for paths that 
 cores + 0.8 x memory tiles. Cuts are made at tensors that exist anyway and are rounded.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -166,13 +167,17 @@ class _Planner:
     def _grow(self, ops: tuple[Op, ...], start: int) -> Iterator[tuple[int, bool]]:
         load = Load(self.capacity)
         read: set[str] = set()
-        made: dict[str, int] = {}
+        made: set[str] = set()
+        last_here: Counter[int] = Counter()
+        leaving = 0
         for position in range(start, len(ops)):
             op = ops[position]
             load.append(self.footprints[op.name])
             read.update(n for n in self.graph.reads(op) if n not in made)
-            made |= {n: self.last_read[n] for n in op.outputs}
-            leaving = sum(last > self.order[op.name] for last in made.values())
+            made.update(op.outputs)
+            last = [self.last_read[n] for n in op.outputs if self.last_read[n] > self.order[op.name]]
+            last_here.update(last)
+            leaving += len(last) - last_here[self.order[op.name]]
             budget = load.budget("", inputs=len(read), outputs=leaving)
             yield position + 1, not exceeds(budget)
             if exceeds(replace(budget, shim_channels_have=None)):

@@ -4,7 +4,6 @@ A dispatch may use 80 % of the data memory of the cores (less the stack) and of 
 ping-pong copies, alignment and descriptors.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -75,9 +74,9 @@ def capacity_of(device: Device) -> Capacity:
 class Stream:
     """Rows kept for paths that part and meet again, counted while ops are appended in execution order.
 
-    Row m of a tensor is there once a * m + b of a tensor that enters the dispatch are in (as a share of its rows).
-    Where two paths from the same such tensor meet, the earlier one keeps the rows between the two times. Paths without
-    a common origin keep nothing: the one that is early is held back at its origin.
+    Row m of a tensor is there once a * m + b rows of a tensor that enters the dispatch are in. Where two paths from the
+    same such tensor meet, the earlier one keeps the rows between the two times. Paths without a common origin keep
+    nothing: the one that is early is held back at its origin.
     """
 
     def __init__(self) -> None:
@@ -86,44 +85,31 @@ class Stream:
 
     def append(self, op: Footprint) -> None:
         """Add one op: the skip bytes of its inputs and the times of its outputs."""
-        arrivals = [self._times.get(e.tensor, {e.tensor: Time(a=Fraction(1, e.rows), b=Fraction(0))}) for e in op.edges]
+        arrivals = [self._times.get(e.tensor, {e.tensor: (1, 0)}) for e in op.edges]
         result: Times = {}
         for edge, arrival in zip(op.edges, arrivals, strict=True):
-            self.skip_bytes += _kept_rows(edge, arrival, arrivals) * edge.row_bytes
-            for origin, time in arrival.items():
-                result[origin] = max(result.get(origin, _NEVER), _need(edge, time), key=lambda t: (t.a + t.b, t.a))
+            if len(arrivals) > 1:
+                self.skip_bytes += _kept_rows(edge, arrival, arrivals) * edge.row_bytes
+            for origin, (a, b) in arrival.items():
+                need = (0, a * edge.rows + b) if edge.whole else (a * edge.stride, b + a * edge.extra)
+                before = result.get(origin)
+                if before is None or (sum(need), need[0]) > (sum(before), before[0]):
+                    result[origin] = need
         self._times.update(dict.fromkeys(op.outputs, result))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Time:
-    """Row m is there at a * m + b."""
-
-    a: Fraction
-    b: Fraction
-
-
-Times = dict[str, Time]
-"""By the tensor that enters the dispatch."""
-
-_NEVER: Final = Time(a=Fraction(0), b=Fraction(-(1 << 62)))
-
-
-def _need(edge: Edge, time: Time) -> Time:
-    """When the output row m of an op is there, as far as this input goes."""
-    if edge.whole:
-        return Time(a=Fraction(0), b=time.a * edge.rows + time.b)
-    return Time(a=time.a * edge.stride, b=time.b + time.a * edge.extra)
+Times = dict[str, tuple[int, int]]
+"""(a, b) by the tensor that enters the dispatch."""
 
 
 def _kept_rows(edge: Edge, arrival: Times, others: Sequence[Times]) -> int:
     """Rows of `edge` that wait for the slowest path from the same origin, at the first or the last row."""
     rows = 0
-    for origin, time in arrival.items():
+    for origin, (a, b) in arrival.items():
         meets = [o[origin] for o in others if origin in o]
-        late = max(max(t.a * m + t.b for t in meets) - (time.a * m + time.b) for m in (1, edge.rows))
+        late = max(x * m + y - (a * m + b) for x, y in meets for m in (1, edge.rows))
         if late > 0:
-            rows = max(rows, edge.rows if time.a == 0 else min(edge.rows, math.ceil(late / time.a)))
+            rows = max(rows, edge.rows if a == 0 else min(edge.rows, -(-late // a)))
     return rows
 
 
@@ -141,6 +127,9 @@ class Load:
         self._window_bytes = 0
         self._stream = Stream()
         self._groups: list[_Group] = []
+        self._resident_cores = 0
+        self._resident_bodies = 0
+        self._program_bytes = 0
         self._bodies: set[str] = set()
 
     def append(self, op: Footprint) -> None:
@@ -148,11 +137,17 @@ class Load:
         self._weights_bytes += op.weights_bytes
         self._window_bytes += op.window_bytes
         self._stream.append(op)
-        if op.body:
-            self._bodies.add(op.body)
-            if op.product or not self._groups or not self._groups[-1].takes(op):
-                self._groups.append(_Group(self._capacity))
-            self._groups[-1].append(op)
+        if not op.body:
+            return
+        self._bodies.add(op.body)
+        if op.product or not self._groups or not self._groups[-1].takes(op):
+            self._groups.append(_Group(self._capacity))
+        group = self._groups[-1]
+        cores, bodies = group.cores, group.cores * len(group.bodies)
+        group.append(op)
+        self._resident_cores += group.cores - (cores if bodies else 0)
+        self._resident_bodies += group.cores * len(group.bodies) - bodies
+        self._program_bytes = max(self._program_bytes, group.program_bytes)
 
     def budget(self, name: str, *, inputs: int, outputs: int) -> DispatchBudget:
         """Need against have.
@@ -164,8 +159,7 @@ class Load:
         """
         capacity = self._capacity
         cores = self._cores()
-        bodies = sum(g.cores * len(g.bodies) for g in self._groups)
-        resident = sum(g.cores for g in self._groups)
+        resident = self._resident_cores
         return DispatchBudget(
             name=name,
             need_bytes=self._weights_bytes + self._window_bytes + self._stream.skip_bytes,
@@ -176,8 +170,8 @@ class Load:
             cores_needed=cores,
             cores_have=capacity.cores,
             kernel_bodies=len(self._bodies),
-            bodies_per_core=round(bodies / resident, 2) if resident else 0.0,
-            program_bytes=max((g.program_bytes for g in self._groups), default=0),
+            bodies_per_core=round(self._resident_bodies / resident, 2) if resident else 0.0,
+            program_bytes=self._program_bytes,
             program_have_bytes=capacity.program_bytes,
             program_assumed=True,
             shim_channels_need=max(inputs + (self._weights_bytes > 0), outputs),
@@ -186,7 +180,7 @@ class Load:
 
     def _cores(self) -> int:
         """Cores needed, with as many weights in the memory tiles as that takes."""
-        count = sum(g.cores for g in self._groups)
+        count = self._resident_cores
         have, left = self._capacity.cores, self._capacity.memtile_bytes or 0
         if have is None or count <= have:
             return count
