@@ -14,12 +14,12 @@ import numpy.typing as npt
 import onnx
 
 from manifest.device import load_device
-from manifest.errors import RefusedError
+from manifest.errors import Problem, RefusedError
 from manifest.layout import default_layouts
 from manifest.model import Manifest, ModelInfo, Note, Target
 from manifest.onnx_import.builder import Builder
 from manifest.onnx_import.fold import fold
-from manifest.onnx_import.graph import Graph, Shape, build
+from manifest.onnx_import.graph import Shape, build
 from manifest.onnx_import.inputs import fix_shapes, prune, resolve
 from manifest.onnx_import.inspect import ModelSummary, inspect_model
 from manifest.onnx_import.load import Loaded, read_bytes, read_model
@@ -83,14 +83,11 @@ def import_bytes(
 def _import(loaded: Loaded, sha256: str, device: str, shapes: Mapping[str, Shape], host_ops: bool) -> Imported:
     """The steps: validate, fix shapes, fold, lower, assemble."""
     catalogue = load_device(device)
-    graph, notes = _prepared(loaded, shapes, host_ops)
-    b, problems = lower(graph, host_ops=host_ops)
-    if problems:
-        raise RefusedError(problems)
+    b, notes = _lowered(loaded, shapes, host_ops)
     tensors = tuple(sorted(b.tensors.values(), key=lambda t: t.name))
     ops = tuple(b.ops)
     manifest = Manifest(
-        model=_info(loaded.model, sha256, graph, b),
+        model=_info(loaded.model, sha256, b),
         target=Target(device=device),
         scheme=scheme_of(b.tensors, ops),
         tensors=tensors,
@@ -101,30 +98,41 @@ def _import(loaded: Loaded, sha256: str, device: str, shapes: Mapping[str, Shape
     return Imported(
         manifest=manifest,
         arrays=dict(b.arrays),
-        model_bytes=fix_shapes(loaded.model, graph).SerializeToString(deterministic=True),
+        model_bytes=fix_shapes(loaded.model, b.graph).SerializeToString(deterministic=True),
         dequantised=dict(b.dequantised),
     )
 
 
-def _prepared(loaded: Loaded, shapes: Mapping[str, Shape], host_ops: bool) -> tuple[Graph, tuple[Note, ...]]:
-    """The folded graph with all shapes known, or every problem that stands in the way."""
+def _lowered(loaded: Loaded, shapes: Mapping[str, Shape], host_ops: bool) -> tuple[Builder, tuple[Note, ...]]:
+    """The lowered graph, or every problem of the model at once."""
     problems = validate(loaded.model)
     if any(problem.code in BROKEN for problem in problems):
         raise RefusedError(tuple(problems))
     graph = build(loaded.model)
     fixed = resolve(graph, shapes)
-    folded, found = fold(graph, fixed.shapes, rules(host_ops=host_ops), host_ops=host_ops)
-    folded, folds, more = batch_normalization.fold(folded)
+    folded = fold(graph, fixed.shapes, rules(host_ops=host_ops), host_ops=host_ops)
+    merged, folds, more = batch_normalization.fold(folded.graph)
     known = {p.code for p in problems}
-    problems += [p for p in (*fixed.problems, *float_model(graph), *found, *more) if p.code not in known]
-    if problems:
-        raise RefusedError(tuple(dict.fromkeys(problems)))
-    pruned, notes = prune(folded, loaded.model)
-    return pruned, (*notes, *import_notes(graph), *folds)
+    floating = float_model(graph)
+    readable = not problems and not floating
+    problems += [p for p in (*fixed.problems, *floating, *folded.problems, *more) if _is_new(p, known)]
+    pruned, notes = prune(merged, loaded.model)
+    if readable:
+        b, found = lower(pruned, host_ops=host_ops, poisoned=folded.poisoned)
+        if not problems and not found:
+            return b, (*notes, *import_notes(graph), *folds)
+        problems += found
+    raise RefusedError(tuple(dict.fromkeys(problems)))
 
 
-def _info(model: onnx.ModelProto, sha256: str, graph: Graph, b: Builder) -> ModelInfo:
+def _is_new(problem: Problem, known: set[str]) -> bool:
+    """Whether validation has not said it already."""
+    return problem.code not in known and not ("ONNX-QONNX" in known and "QONNX" in problem.what)
+
+
+def _info(model: onnx.ModelProto, sha256: str, b: Builder) -> ModelInfo:
     """Where the manifest comes from."""
+    graph = b.graph
     return ModelInfo(
         sha256=sha256,
         format=format_of(b.ops),

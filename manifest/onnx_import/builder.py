@@ -73,7 +73,7 @@ class Builder:
     def store(self, array: Array) -> str:
         """Keep an array; returns its key."""
         key = f"t{len(self.arrays) + 1:06d}"
-        self.arrays[key] = np.ascontiguousarray(array)
+        self.arrays[key] = np.array(array, order="C")
         return key
 
     def add_tensor(

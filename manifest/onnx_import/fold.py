@@ -6,7 +6,7 @@ A quantised constant (codes with scale and zero point) stays one: layout ops mov
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -251,6 +251,21 @@ def unsupported(node: Node, host_ops: bool) -> RefusedError:
     return refusal(node, "ONNX-OP-UNSUPPORTED", f"{node.type} is not supported: {reason}", remedy=remedy)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """Result of the walk.
+
+    Attributes:
+        graph: without nodes that compute constants or that no output needs; shapes of all other activations.
+        problems: what was refused.
+        poisoned: tensors that depend on it, of which nothing is known.
+    """
+
+    graph: Graph
+    problems: tuple[Problem, ...]
+    poisoned: frozenset[str]
+
+
 class _Folding:
     """State of the walk: constants and shapes found so far, nodes kept, problems, tensors that problems poison."""
 
@@ -334,9 +349,7 @@ class _Folding:
             )
 
 
-def fold(
-    graph: Graph, shapes: Mapping[str, Shape], rules: Mapping[str, OpRule], *, host_ops: bool
-) -> tuple[Graph, tuple[Problem, ...]]:
+def fold(graph: Graph, shapes: Mapping[str, Shape], rules: Mapping[str, OpRule], *, host_ops: bool) -> Folded:
     """The graph without nodes that compute constants, with shapes of all activations.
 
     Args:
@@ -345,14 +358,12 @@ def fold(
         rules: op table; nodes of other kinds are refused by name.
         host_ops: whether the person allowed host ops (for the remedy).
 
-    Returns:
-        The folded graph (unused nodes dropped) and the problems found.
     """
     walk = _Folding(graph, shapes, rules, host_ops=host_ops)
     for node in graph.nodes:
         walk.visit(node)
     folded = replace(graph, nodes=_live(graph, walk.kept), constants=walk.constants, shapes=walk.shapes)
-    return folded, tuple(walk.problems)
+    return Folded(graph=folded, problems=tuple(walk.problems), poisoned=frozenset(walk.poisoned))
 
 
 def _live(graph: Graph, nodes: list[Node]) -> tuple[Node, ...]:

@@ -190,19 +190,18 @@ class _Fuser:
         return _bias_fits(constant.array.shape, shape, axis)
 
 
-def plan(graph: Graph, floats: frozenset[str]) -> Plan:
+def plan(graph: Graph, host: frozenset[int]) -> Plan:
     """Chains of a folded graph whose shapes are known.
 
     Args:
         graph: after folding.
-        floats: tensors that hold float32 at run time (graph inputs, results of host ops): what reads them
-            is no integer op, so nothing is fused into it.
+        host: indices of the nodes that run on the host: nothing is fused into them.
     """
     fuser = _Fuser(graph)
     chains: dict[int, Chain] = {}
     absorbed: set[int] = set()
     for node in graph.nodes:
-        if node.index in absorbed or node.key not in PRODUCERS or floats.intersection(node.inputs):
+        if node.index in absorbed or node.index in host or node.key not in PRODUCERS:
             continue
         chain = fuser.chain(node)
         chains[node.index] = chain

@@ -116,6 +116,11 @@ def lower(node: Node, b: Builder) -> None:
         b.add_tensor(name, b.shape(name), dtype, onnx_dtype=dtype)
         b.set(name, "float", name)
     b.host_op(node.name, node.type, inputs, outputs, nodes=(node.name,), attributes=attributes(node, b.graph.opset))
+    note_host_op(node, b)
+
+
+def note_host_op(node: Node, b: Builder) -> None:
+    """Say that this op is not part of the bit-exact promise."""
     b.note(
         "HOST-OP",
         node.name,

@@ -1,5 +1,6 @@
 """Graph inputs: open dimensions, inputs that nothing reads, and the model file with both settled."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,6 +12,7 @@ from manifest.model import Note
 from manifest.onnx_import.graph import Graph, Port, Shape
 
 _MAX_DIM: Final = 1 << 24
+_NO_BATCH: Final = re.compile("seq|len|time|step|width|height", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,7 @@ def _open_problem(port: Port) -> Problem | None:
 
 def _dim_text(position: int, name: str) -> str:
     """`dim 0 ('N', probably the batch)`."""
-    guess = "probably the batch" if position == 0 else ""
+    guess = "probably the batch" if position == 0 and not _NO_BATCH.search(name) else ""
     inside = ", ".join(part for part in (repr(name) if name else "", guess) if part)
     return f"dim {position} ({inside})" if inside else f"dim {position}"
 

@@ -5,16 +5,16 @@ from functools import partial
 from typing import Final
 
 from manifest.errors import Problem, RefusedError
-from manifest.model import AttributeValue, DType, Quantization
+from manifest.model import DType, Quantization
 from manifest.onnx_import import quant as quantities
-from manifest.onnx_import.builder import Builder
-from manifest.onnx_import.fuse import LAYOUT, plan
-from manifest.onnx_import.graph import DEQUANTIZE, QUANTIZE, Graph, Node, Port, Shape, refusal
-from manifest.onnx_import.host import HOST_RULES, dequantize
+from manifest.onnx_import.builder import Builder, Value
+from manifest.onnx_import.fuse import CLAMPS, LAYOUT, plan
+from manifest.onnx_import.graph import DEQUANTIZE, QUANTIZE, Graph, Node, Port, refusal
+from manifest.onnx_import.host import HOST_RULES, dequantize, note_host_op
 from manifest.onnx_import.host import lower as lower_on_host
+from manifest.onnx_import.operands import reinterpreted
 from manifest.onnx_import.ops import RULES
 from manifest.onnx_import.rules import OpRule
-from manifest.onnx_import.shapes import permutation
 
 _ALIASES: Final = frozenset({":Identity", ":Dropout", ":Cast"})
 _INTEGER_INPUTS: Final[Mapping[str, DType]] = {"int8": "int8", "uint8": "uint8", "int16": "int16", "uint16": "uint16"}
@@ -27,6 +27,8 @@ _QUANTIZED_OPERANDS: Final[Mapping[str, tuple[int, ...]]] = {
     "com.microsoft:QLinearAveragePool": (0,),
     "com.microsoft:QLinearGlobalAveragePool": (0,),
 }
+_PASSING: Final = LAYOUT | CLAMPS | {":MaxPool"}
+_FLOAT_ARITHMETIC: Final = frozenset({":Add", ":Mul", ":Concat"})
 _SAME_CODES: Final = LAYOUT | _ALIASES | {":MaxPool", ":Clip", ":Relu", ":Concat"}
 
 
@@ -35,20 +37,25 @@ def rules(*, host_ops: bool) -> dict[str, OpRule]:
     return {**HOST_RULES, **RULES} if host_ops else dict(RULES)
 
 
-def lower(graph: Graph, *, host_ops: bool) -> tuple[Builder, tuple[Problem, ...]]:
+def lower(
+    graph: Graph, *, host_ops: bool, poisoned: frozenset[str] = frozenset()
+) -> tuple[Builder, tuple[Problem, ...]]:
     """Lower a folded graph.
 
     Args:
         graph: folded, with shapes.
         host_ops: whether float ops of the host list are allowed.
+        poisoned: tensors that depend on nodes refused before; what reads them is passed over.
 
     Returns:
         What was built, and the problems found (then the result is not usable).
     """
-    floats = _floats(graph)
-    b = Builder(graph, plan(graph, floats), host_ops=host_ops)
-    walk = _Lowering(b, floats)
+    host = host_nodes(graph, host_ops=host_ops)
+    b = Builder(graph, plan(graph, host), host_ops=host_ops)
+    walk = _Lowering(b, host, poisoned)
     for port in graph.inputs:
+        if port.name in poisoned:
+            continue
         walk.guard(partial(_input, b, port), {port.name})
     for node in graph.nodes:
         walk.visit(node)
@@ -57,25 +64,31 @@ def lower(graph: Graph, *, host_ops: bool) -> tuple[Builder, tuple[Problem, ...]
     return b, tuple(walk.problems)
 
 
-def _floats(graph: Graph) -> frozenset[str]:
-    """Tensors that hold float32 at run time: float inputs and what is computed from them in float."""
-    found = {p.name for p in graph.inputs if p.dtype == "float32"}
+def host_nodes(graph: Graph, *, host_ops: bool) -> frozenset[int]:
+    """Indices of the nodes that work on float32: host ops and what reads their results or a float graph input.
+
+    With `host_ops` a product of two activations is one of them.
+    """
+    floats = {p.name for p in graph.inputs if p.dtype == "float32"}
+    found = set()
     for node in graph.nodes:
         if node.key == QUANTIZE:
             continue
-        if found.intersection(node.inputs) or node.key in HOST_RULES:
-            found.update(node.outputs)
+        product = host_ops and node.key == ":Mul" and not any(n in graph.constants for n in node.inputs)
+        if product or node.key in HOST_RULES or floats.intersection(node.inputs):
+            found.add(node.index)
+            floats.update(o for o in node.outputs if o)
     return frozenset(found)
 
 
 class _Lowering:
     """Walks the nodes; what depends on a refused node is passed over in silence."""
 
-    def __init__(self, b: Builder, floats: frozenset[str]) -> None:
+    def __init__(self, b: Builder, host: frozenset[int], poisoned: frozenset[str]) -> None:
         self.b = b
-        self.floats = floats
+        self.host = host
         self.problems: list[Problem] = []
-        self.poisoned: set[str] = set()
+        self.poisoned = set(poisoned)
 
     def guard(self, step: Callable[[], None], outputs: set[str]) -> None:
         """Run a step; a refusal is collected and poisons `outputs`."""
@@ -97,24 +110,27 @@ class _Lowering:
         self.guard(partial(self._lower, node), outputs)
 
     def _lower(self, node: Node) -> None:
-        rule = RULES.get(node.key)
-        if rule is not None and not (self.floats.intersection(node.inputs) and node.key != QUANTIZE):
-            rule.lower(node, self.b)
-        elif node.key in _ALIASES:
+        """An integer op, an alias, or an op on float32 where that is allowed."""
+        allowed = self.b.host_ops or node.key in LAYOUT
+        if node.index not in self.host or node.key in _ALIASES or (node.key in _PASSING and allowed):
             RULES[node.key].lower(node, self.b)
-        elif node.key in LAYOUT:
-            _float_layout(node, self.b)
-        elif self.b.host_ops and (node.key in HOST_RULES or node.key in RULES):
+            if node.index in self.host and node.key in CLAMPS | {":MaxPool"}:
+                note_host_op(node, self.b)
+        elif self.b.host_ops and (node.key in HOST_RULES or node.key in _FLOAT_ARITHMETIC):
             lower_on_host(node, self.b)
         else:
-            name = next(n for n in node.inputs if n in self.floats)
-            raise refusal(
-                node,
-                "ONNX-NOT-QUANTIZED",
-                f"input {name!r} of {node.type} is float and not quantised",
-                expected="the output of a DequantizeLinear",
-                remedy="put QuantizeLinear and DequantizeLinear in front of it, or quantize the model again",
-            )
+            raise self._not_quantised(node)
+
+    def _not_quantised(self, node: Node) -> RefusedError:
+        """The refusal of an op on float values."""
+        name = next((n for n in node.inputs if n in self.b.values and self.b.values[n].kind == "float"), "")
+        return refusal(
+            node,
+            "ONNX-NOT-QUANTIZED",
+            f"input {name!r} of {node.type} is float and not quantised",
+            expected="the output of a DequantizeLinear",
+            remedy="put QuantizeLinear and DequantizeLinear in front of it, or quantize the model again",
+        )
 
 
 def _input(b: Builder, port: Port) -> None:
@@ -175,24 +191,6 @@ def _stated(graph: Graph, node: Node, scale: int, dtype: DType) -> Quantization:
     return quantities.read(graph, node, scale, scale + 1, dtype, axis=None, rank=0)[0]
 
 
-def _float_layout(node: Node, b: Builder) -> None:
-    """A layout op on float32 values: exact data movement, done by the host."""
-    source = b.value(node, 0)
-    target: Shape = b.shape(node.outputs[0])
-    kind = node.type if node.key in (":Flatten", ":Transpose") else "Reshape"
-    attributes: dict[str, AttributeValue] = {"shape": target}
-    if node.key == ":Transpose":
-        attributes = {"perm": permutation(node, len(target))}
-    elif node.key == ":Flatten":
-        rank = len(b.tensors[source.tensor].shape)
-        axis = node.integer("axis", 1)
-        attributes = {"axis": axis + rank if axis < 0 else axis}
-    name = node.outputs[0]
-    b.add_tensor(name, target, b.tensors[source.tensor].dtype, onnx_dtype="float32")
-    b.set(name, "float", name)
-    b.host_op(node.name, kind, (source.tensor,), (name,), nodes=(node.name,), attributes=attributes)
-
-
 def _output(b: Builder, port: Port, poisoned: set[str]) -> None:
     """Make sure that a graph output exists under its name: dequantised, or copied where it is an alias."""
     name = port.name
@@ -213,9 +211,19 @@ def _output(b: Builder, port: Port, poisoned: set[str]) -> None:
         return
     if value.tensor == name:
         return
+    _copied_output(b, name, value)
+
+
+def _copied_output(b: Builder, name: str, value: Value) -> None:
+    """A graph output that is another name of a tensor: the same codes, or a Reshape of floats to their own shape."""
     source = b.tensors[value.tensor]
-    b.add_tensor(name, source.shape, source.dtype, onnx_dtype=source.onnx_dtype, quant=source.quant)
-    b.host_op(b.names.fresh(name, "Identity"), "Identity", (value.tensor,), (name,), nodes=())
+    producer = b.graph.producers().get(name)
+    if value.kind == "codes" and source.quant is not None and producer is not None:
+        reinterpreted(b, value.tensor, source.quant, producer, as_name=name, copy=True)
+        return
+    b.add_tensor(name, source.shape, source.dtype, onnx_dtype=source.onnx_dtype)
+    op_name = b.names.fresh(name, "Reshape")
+    b.host_op(op_name, "Reshape", (value.tensor,), (name,), nodes=(), attributes={"shape": source.shape})
 
 
 def _dequantized_output(b: Builder, name: str, source: str) -> None:

@@ -117,13 +117,22 @@ def one_scale(node: Node, quant: Quantization, name: str) -> None:
         )
 
 
-def reinterpreted(b: Builder, name: str, quant: Quantization, node: Node, *, as_name: str = "") -> str:
-    """The tensor with these codes and that quantization: the tensor itself, or the output of a Reinterpret."""
+def reinterpreted(
+    b: Builder, name: str, quant: Quantization, node: Node, *, as_name: str = "", copy: bool = False
+) -> str:
+    """The tensor with these codes and that quantization: itself, or (with `copy` always) the output of a Reinterpret."""
     tensor = b.tensors[name]
-    if tensor.quant == quant:
+    if tensor.quant == quant and not copy:
         return name
     from_op = as_name or b.names.fresh(name, "as")
-    b.add_tensor(from_op, tensor.shape, tensor.dtype, onnx_dtype="float32", quant=quant, code_range=b.ranges.get(name))
+    b.add_tensor(
+        from_op,
+        tensor.shape,
+        tensor.dtype,
+        onnx_dtype=tensor.onnx_dtype if copy else "float32",
+        quant=quant,
+        code_range=b.ranges.get(name),
+    )
     low, high = qrange(tensor.dtype)
     b.add_op(
         Op(

@@ -55,6 +55,8 @@ def lower_passing(b: Builder, item: Passing) -> None:
         _on_codes(b, item, operand(b, value.tensor))
     elif value.kind == "real":
         _on_real(b, item, operand(b, value.tensor))
+    elif value.kind == "float":
+        _on_float(b, item, value.tensor)
     else:
         _on_exact(b, item, value.tensor)
 
@@ -71,6 +73,14 @@ def _on_codes(b: Builder, item: Passing, source: Operand) -> None:
         kind, attributes = "Clip", {"qmin": low, "qmax": high}
     draft = Draft(node=item.node, type=kind, inputs=(source.name,), requant=identity, attributes=attributes)
     emit_codes(b, draft, output, item.node.outputs[0], b.shape(item.node.outputs[0]))
+
+
+def _on_float(b: Builder, item: Passing, source: str) -> None:
+    """On float32 values: the host does it."""
+    name = item.node.outputs[0]
+    b.add_tensor(name, b.shape(name), b.tensors[source].dtype, onnx_dtype=b.tensors[source].onnx_dtype)
+    b.set(name, "float", name)
+    b.host_op(item.node.name, item.type, (source,), (name,), nodes=(item.node.name,), attributes=item.attributes)
 
 
 def _on_real(b: Builder, item: Passing, source: Operand) -> None:

@@ -1,9 +1,9 @@
 """MaxPool, 2-D, on codes, dequantised values and exact tensors."""
 
 from manifest.model import AttributeValue
-from manifest.onnx_import.builder import Builder
+from manifest.onnx_import.builder import Builder, Units
 from manifest.onnx_import.graph import Node, Shape, refusal
-from manifest.onnx_import.passing import Passing, keep_units, lower_passing
+from manifest.onnx_import.passing import Passing, lower_passing
 from manifest.onnx_import.rules import Facts
 from manifest.onnx_import.shapes import Window, window
 
@@ -19,6 +19,11 @@ def shape(node: Node, facts: Facts) -> tuple[Shape, ...]:
     return (output,) * len(node.outputs)
 
 
+def _channels_kept(units: Units) -> Units | None:
+    """A channel axis that is pooled over is lost."""
+    return units if units.axis is None or units.axis < 2 else None
+
+
 def lower(node: Node, b: Builder) -> None:
     """MaxPool; padding never wins. The Indices output is refused."""
     indices = node.outputs[1] if len(node.outputs) > 1 else ""
@@ -32,4 +37,4 @@ def lower(node: Node, b: Builder) -> None:
         "dilations": found.dilations,
         "ceil_mode": node.integer("ceil_mode", 0),
     }
-    lower_passing(b, Passing(node=node, type="MaxPool", attributes=attributes, remap=keep_units))
+    lower_passing(b, Passing(node=node, type="MaxPool", attributes=attributes, remap=_channels_kept))
