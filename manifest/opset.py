@@ -17,6 +17,7 @@ CONTRIB: Final = "com.microsoft"
 
 _ALIAS: Final = "no arithmetic: the output is another name of the input"
 _FOLDED: Final = "no arithmetic of its own: folded into constants when the model is read"
+_ON_HOST: Final = "runs on the host in float32"
 _REMEDY_HOST: Final = "run it on the host with --host-ops"
 _REMEDY_REMOVE: Final = "replace it in the model by ops that docs/coverage-ops.md lists"
 _REMEDY_STATIC: Final = "quantize statically (calibrated scales written into the file)"
@@ -79,7 +80,9 @@ def _gone(file: str, why: str) -> OpRow:
 
 
 def _host(why: str) -> OpRow:
-    return OpRow(file="", importer=why, oracle=why, host=True, dtypes=(), remedy=_REMEDY_HOST)
+    return OpRow(
+        file="host_float", importer=why, presim=_ON_HOST, bringup=_ON_HOST, host=True, dtypes=(), remedy=_REMEDY_HOST
+    )
 
 
 def _refused(why: str, remedy: str = _REMEDY_REMOVE) -> OpRow:
