@@ -71,23 +71,17 @@ def test_the_oracle_computes_every_host_op(key: str) -> None:
     op_type = key.partition(":")[2]
     two = op_type in ("Sub", "Div", "Pow")
     reduced = op_type in ("ArgMax", "ReduceMean", "ReduceSum", "ReduceMax")
-    attributes: dict[str, m.AttributeValue] = {"ArgMax": {"axis": 1, "keepdims": 1}}.get(op_type, {})
-    if op_type.startswith("Reduce"):
-        attributes = {"axes": (1,), "keepdims": 1}
+    attributes: dict[str, m.AttributeValue] = {"axes": (1,), "keepdims": 1} if op_type.startswith("Reduce") else {}
+    if op_type == "ArgMax":
+        attributes = {"axis": 1, "keepdims": 1}
     dtype: m.DType = "int64" if op_type == "ArgMax" else "float32"
     tensors = [
         m.Tensor(name="c", shape=(1, 3), dtype="float32", onnx_dtype="float32", role="constant", array="t000001"),
         m.Tensor(name="x", shape=(2, 3), dtype="float32", onnx_dtype="float32", role="input"),
         m.Tensor(name="y", shape=(2, 1 if reduced else 3), dtype=dtype, onnx_dtype=dtype, role="output"),
     ]
-    op = m.Op(
-        name="n",
-        type=op_type,
-        inputs=("x", "c") if two else ("x",),
-        outputs=("y",),
-        attributes=attributes,
-        where="host",
-    )
+    inputs = ("x", "c") if two else ("x",)
+    op = m.Op(name="n", type=op_type, inputs=inputs, outputs=("y",), attributes=attributes, where="host")
     info = m.ModelInfo(
         sha256="0" * 64, format="qdq", opset=17, ir_version=8, producer="", inputs=("x",), outputs=("y",)
     )
@@ -101,8 +95,9 @@ def test_the_oracle_computes_every_host_op(key: str) -> None:
     assert got.shape == (1, *tensors[2].shape)
     assert got.dtype == np.dtype(dtype)
     plain = {
-        "Exp": np.exp(x), "Sqrt": np.sqrt(x), "Log": np.log(x), "Tanh": np.tanh(x), "Sub": x - constants.get("t000001", 0),
-        "ReduceSum": x.sum(2, keepdims=True), "ReduceMax": x.max(2, keepdims=True), "ArgMax": x.argmax(2)[..., None],
+        "Exp": np.exp(x), "Sqrt": np.sqrt(x), "Log": np.log(x), "Tanh": np.tanh(x),
+        "Sub": x - constants.get("t000001", 0), "ArgMax": x.argmax(2)[..., None],
+        "ReduceSum": x.sum(2, keepdims=True), "ReduceMax": x.max(2, keepdims=True),
         "ReduceMean": x.mean(2, keepdims=True),
     }  # fmt: skip
     if op_type in plain:
