@@ -17,6 +17,9 @@ Codes = tuple[int, ...]
 _FIT: Final = 0.9
 """Share of the sampled elements that a hypothesis has to reproduce."""
 
+_NAMED: Final = 2
+"""Hypotheses that are named where several fit."""
+
 UNKNOWN: Final = "unknown"
 
 
@@ -26,11 +29,25 @@ def guess(sample: Sample) -> str:
     if not sample.terms:
         return UNKNOWN
     plain = _codes(sample, values_of(sample))
-    for text, codes in _hypotheses(sample):
-        for side, whose in ((sample.got, "the oracle"), (sample.expected, "onnxruntime")):
-            if _agreement(side, plain) <= 1 - _FIT and _agreement(side, codes) >= _FIT:
-                return f"looks as if {text} in {whose}"
+    for hypotheses in (_hypotheses(sample), _shifts(sample)):
+        found = _fitting(sample, plain, hypotheses)
+        if found:
+            return found
     return _fallback(sample, plain)
+
+
+def _fitting(sample: Sample, plain: Codes, hypotheses: Iterator[tuple[str, Codes]]) -> str:
+    """The hypotheses that give the codes of one side, "" where none does."""
+    sides = [side for side in (sample.got, sample.expected) if _agreement(side, plain) <= 1 - _FIT]
+    fitting: dict[Codes, list[str]] = {side: [] for side in sides}
+    for text, codes in hypotheses:
+        for side in sides:
+            if _agreement(side, codes) >= _FIT:
+                fitting[side].append(text)
+    for side, whose in ((sample.got, "the oracle"), (sample.expected, "onnxruntime")):
+        if fitting.get(side):
+            return f"looks as if {' or '.join(fitting[side][:_NAMED])} in {whose}"
+    return ""
 
 
 def _fallback(sample: Sample, plain: Codes) -> str:
@@ -60,6 +77,9 @@ def _hypotheses(sample: Sample) -> Iterator[tuple[str, Codes]]:
         if values is not None:
             yield text, _codes(sample, values)
     yield from _late_bias(sample)
+
+
+def _shifts(sample: Sample) -> Iterator[tuple[str, Codes]]:
     for shift in (1, -1, 2, -2, 3, -3, 4, -4, 8, -8):
         text = f"the shift is {abs(shift)} too {'small' if shift > 0 else 'large'}"
         factor = Fraction(2) ** shift
