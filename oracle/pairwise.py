@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manifest.model import Op
+from manifest.model import QRANGE, Op
 from oracle.operand import Operand, walk
 from oracle.requantize import FloatFinish, Keep
 from oracle.table import EIGHT_BIT, Pointwise, tabulate
@@ -71,10 +71,14 @@ def exact_plan(
         multipliers: see `Plan`.
     """
     rank = len(scope.tensors[op.outputs[0]].shape)
-    dtypes = [scope.tensors[o.name].dtype for o in operands]
+    dtypes = [scope.tensors[o.name].dtype if o.name in scope.tensors else "" for o in operands]
+    lut = _lut(op, scope, dtypes)
     tables: dict[int, Pointwise] = {}
 
     def pointwise(finish: Finish) -> Pointwise:
+        if lut is not None:
+            return lut
+
         def direct(blocks: list[Array], out: Array) -> None:
             finish(combine(blocks), out)
 
@@ -91,6 +95,18 @@ def exact_plan(
         return walk(arrays, shape, finish.dtype, pointwise(finish), flat=flat)
 
     return Plan(run=run, exact=exact, rank=rank + 1, axis=exact.axis, multiplier=None, multipliers=multipliers)
+
+
+def _lut(op: Op, scope: Scope, dtypes: Sequence[str]) -> Pointwise | None:
+    """The manifest's table for `target`: output codes by input code, from the lowest input code on."""
+    requant = op.requant
+    if scope.arithmetic != "target" or requant is None or requant.target != "lut" or requant.lut is None:
+        return None
+    low, high = QRANGE.get(dtypes[0], (0, -1))
+    table = scope.arrays[requant.lut]
+    if len(dtypes) != 1 or table.shape != (high - low + 1,):
+        raise refuse(op, "table does not fit the input", expected=f"{high - low + 1} entries", got=str(table.shape))
+    return lambda blocks, out: np.copyto(out, table[blocks[0].astype(np.int64) - low], casting="unsafe")
 
 
 def _is_cheap(finish: Finish, exact: Exact) -> bool:

@@ -71,7 +71,7 @@ class AffineRounder:
         self, ratios: Sequence[Fraction], offsets: Sequence[Fraction], *, bound: int, rank: int, axis: int | None
     ) -> None:
         self._axis = axis
-        shape = tuple(-1 if i == axis else 1 for i in range(rank))
+        shape = () if axis is None else tuple(-1 if i == axis else 1 for i in range(rank))
         bits = exact_bits(ratios, offsets, bound)
         self._exact = bits is not None and bits <= 53
         denominators = [r.denominator * o.denominator for r, o in zip(ratios, offsets, strict=True)]

@@ -23,6 +23,8 @@ def prepare(op: Op, scope: Scope) -> Plan:
     rows, cols = axes_of(op, sizes, [int(k) for k in kernel])
     include = bool(op.attributes.get("count_include_pad", 0))
     counts = np.multiply.outer(rows.counts(include_pad=include), cols.counts(include_pad=include))
+    if 0 in rows.counts(include_pad=False) or 0 in cols.counts(include_pad=False):
+        raise refuse(op, "has a window that holds only padding", expected="data in every window")
     requant = op.requant
     if requant is not None and scope.arithmetic == "reference" and requant.reference == "scale_f32":
         return _float32(op, scope, rows, cols, counts)
@@ -41,9 +43,9 @@ def sum_plan(op: Op, scope: Scope, rows: Axis, cols: Axis, counts: Array) -> Pla
     """Sums over windows as exact integers on the scale (input scale x factor / common multiple of the counts)."""
     source = operand(op, scope, op.inputs[0])
     term, form = channel_term(source)
-    found = sorted({int(c) for c in counts.reshape(-1).tolist() if c}) or [1]
+    found = sorted({int(c) for c in counts.reshape(-1).tolist()})
     common = math.lcm(*found)
-    weights = np.where(counts > 0, common // np.maximum(counts, 1), 0)
+    weights = common // counts
     factor = factor_of(op)
     exact = Exact(
         scales=tuple(s * factor / common for s in form.scales),
@@ -89,7 +91,7 @@ def _target_by_count(op: Op, scope: Scope, plan: Plan, counts: Array, found: lis
     for n, multiplier, shift in zip(found, requant.multipliers, requant.shifts, strict=True):
         one = replace(op, requant=replace(requant, multipliers=(multiplier,), shifts=(shift,)))
         nominal = tuple(v * found[0] / n for v in form.nominal)
-        finishes.append(finish_for(one, scope, replace(plan, exact=replace(form, nominal=nominal))))
+        finishes.append(finish_for(one, scope, replace(plan, exact=replace(form, nominal=nominal), rank=4)))
     masks = [counts == n for n in found]
     masks = [m[0] for m in masks] if plan.rank == 4 else masks
 
@@ -104,7 +106,7 @@ def _target_by_count(op: Op, scope: Scope, plan: Plan, counts: Array, found: lis
             out[:, :, mask] = codes
         return out
 
-    return replace(plan, run=run)
+    return Plan(run=run)
 
 
 def window_sums(x: Array, rows: Axis, cols: Axis) -> Array:
@@ -136,7 +138,7 @@ def _float32(op: Op, scope: Scope, rows: Axis, cols: Axis, counts: Array) -> Pla
         raise refuse(op, "has no requantization")
     low, high, dtype = f32(requant.qmin), f32(requant.qmax), np.dtype(scope.tensors[op.outputs[0]].dtype)
     flat = len(side.shape) == 3
-    divisors = np.maximum(counts, 1).astype(f32)[:, :, None]
+    divisors = counts.astype(f32)[:, :, None]
 
     def run(values: Values, finish: Finish) -> Array:
         del finish

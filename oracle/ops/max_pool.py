@@ -17,6 +17,8 @@ def prepare(op: Op, scope: Scope) -> Plan:
         raise refuse(op, "has no kernel_shape")
     sizes = scope.tensors[op.inputs[0]].shape[2:]
     rows, cols = axes_of(op, sizes, [int(k) for k in kernel])
+    if 0 in rows.counts(include_pad=False) or 0 in cols.counts(include_pad=False):
+        raise refuse(op, "has a window that holds only padding", expected="data in every window")
     flat = len(sizes) == 1
 
     def move(x: Array) -> Array:
@@ -27,7 +29,7 @@ def prepare(op: Op, scope: Scope) -> Plan:
 
 
 def maximum(x: Array, rows: Axis, cols: Axis) -> Array:
-    """Largest element of each window of (N, C, H, W, F), the lowest value where a window holds only padding."""
+    """Largest element of each window of (N, C, H, W, F); every window holds data."""
     image = x.transpose(2, 3, 1, 0, 4) if x.strides[3] > x.strides[1] else x.transpose(2, 1, 3, 0, 4)
     swapped = x.strides[3] > x.strides[1]
     across = 1 if swapped else 2
