@@ -261,8 +261,12 @@ def _covers_image(op: Op, edge: Edge) -> bool:
 
 
 def _needs_whole(op: Op, name: str, sizes: Sizes) -> bool:
-    """Ops that cannot begin before the last row is there: other orders of elements, and Concat along the rows."""
-    if op.type == "Transpose":
+    """Whether the last row has to be there at the start.
+
+    So it is for another order of elements, the right side of a product of two activations, and the later inputs of a
+    Concat along the rows.
+    """
+    if op.type == "Transpose" or (op.type in PRODUCTS and name == op.inputs[1]):
         return True
     if op.type in ("Flatten", "Reshape"):
         before, after = (tuple(d for d in sizes.tensors[n].shape if d != 1) for n in (name, op.outputs[0]))

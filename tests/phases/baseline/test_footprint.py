@@ -155,6 +155,15 @@ def test_concat_along_rows_waits_for_the_first_input(shape: tuple[int, ...], axi
     assert [e.whole for e in edges] == [False, whole]
 
 
+def test_a_product_of_two_activations_keeps_the_whole_right_side() -> None:
+    b = Build()
+    x, y = b.input("x", (2, 16, 8)), b.input("y", (2, 8, 4))
+    f = only(b, b.op("MatMul", (x, y), (2, 16, 4)))
+    assert [e.whole for e in f.edges] == [False, True]
+    assert f.window_bytes == 4 * 8 + 8 * 4 + 4 * 4  # four rows of each side of the block, all of the right operand
+    assert f.weights_bytes == 0
+
+
 def test_reinterpret_costs_nothing_and_equal_geometry_is_one_body() -> None:
     b = Build()
     x = b.input("x", (1, 8, 8, 8))
