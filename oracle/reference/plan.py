@@ -76,32 +76,32 @@ def make_plan(manifest: Manifest, arrays: Mapping[str, npt.NDArray[Any]], flags:
     own = untrusted_ops(manifest, arrays, flags)
     file = _precise_file() if own else OFF
     if end_to_end:
-        return _plan(flags, file, None, "", own, end_to_end=True)
+        return Plan(end_to_end=True, file=file, dump=None, why_no_dump="", cpu=_evidence(flags, own, file.words()))
+    dump, why, hazards = None, "", own
     if is_sixteen_bit(manifest):
         why = "16-bit activations: from EXTENDED up onnxruntime re-quantises them to 8 bit"
-        return _plan(flags, file, None, why, own, end_to_end=False)
-    if not flags.reproduces_add:
+    elif not flags.reproduces_add:
         why = "the integer kernels of this CPU are not those whose formulas the oracle holds"
-        return _plan(flags, file, None, why, own, end_to_end=False)
-    fused = hazard_ops(flags, kernel_ops(manifest, arrays))
-    dump = Settings(level="extended", config=dict([INT8_ALLOWED, PRECISE_U8S8])) if fused else EXTENDED
-    return _plan(flags, file, dump, "", fused, end_to_end=False)
+        hazards = own or tuple(op.name for op in manifest.ops if op.requant is not None)
+    else:
+        hazards = hazard_ops(flags, kernel_ops(manifest, arrays))
+        dump = Settings(level="extended", config=dict([INT8_ALLOWED, PRECISE_U8S8])) if hazards else EXTENDED
+    words = (
+        f"the file at {file.words()}" if dump is None else f"graph dumped at {dump.words()}; the file at {file.words()}"
+    )
+    return Plan(end_to_end=False, file=file, dump=dump, why_no_dump=why, cpu=_evidence(flags, hazards, words))
 
 
 def _precise_file() -> Settings:
     return Settings(level="extended", config=dict([_KEEP_QDQ, PRECISE_U8S8]))
 
 
-def _plan(
-    flags: CpuFlags, file: Settings, dump: Settings | None, why: str, hazards: tuple[str, ...], *, end_to_end: bool
-) -> Plan:
-    used = file.words() if dump is None else f"graph dumped at {dump.words()}; the file at {file.words()}"
-    switched = bool(hazards) or (dump is None and not end_to_end and not flags.reproduces_add)
-    evidence = CpuEvidence(
+def _evidence(flags: CpuFlags, hazards: tuple[str, ...], used: str) -> CpuEvidence:
+    """A hazard always means that another reference was chosen."""
+    return CpuEvidence(
         flags=flags.deciding,
         integer_kernels_exact=not hazards,
         hazard_ops=hazards,
         reference_used=used,
-        switched=switched,
+        switched=bool(hazards),
     )
-    return Plan(end_to_end=end_to_end, file=file, dump=dump, why_no_dump=why, cpu=evidence)
