@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from manifest.model import Manifest, Tensor
-from manifest.onnx_import.instrument import expose, quantized_outputs
+from manifest.onnx_import.instrument import expose, quantized_outputs, tensor_names
 from oracle.reference.session import Session, Settings
 from oracle.run import Oracle
 
@@ -42,12 +42,15 @@ class Target:
         return len(self.visible) + len(self.absent)
 
 
-def targets(manifest: Manifest, quantized: tuple[str, ...], constants: tuple[str, ...] = ()) -> Target:
+def targets(
+    manifest: Manifest, quantized: tuple[str, ...], present: frozenset[str], constants: tuple[str, ...] = ()
+) -> Target:
     """The tensors to compare.
 
     Args:
         manifest: of the graph.
         quantized: names that the graph's QuantizeLinear and QOperator nodes write.
+        present: every tensor of the graph. Codes behind a float graph output have a name of their own that it lacks.
         constants: those among further QuantizeLinear outputs that depend on no graph input.
     """
     by_name = manifest.by_name()
@@ -55,7 +58,7 @@ def targets(manifest: Manifest, quantized: tuple[str, ...], constants: tuple[str
     absent = tuple(n for n in quantized if n not in by_name)
     quantized += tuple(n for n in constants if n in by_name and by_name[n].array is not None and n not in quantized)
     shown = set(quantized)
-    aliases = tuple(t.name for t in manifest.tensors if t.name in made and t.name not in shown and _is_alias(t))
+    aliases = tuple(t.name for t in manifest.tensors if t.name in made & present - shown and _is_alias(t))
     outputs = tuple(n for n in manifest.model.outputs if n in by_name and n not in shown and n not in aliases)
     return Target(
         codes=tuple(n for n in quantized if n in by_name) + tuple(n for n in outputs if by_name[n].quant is not None),
@@ -102,5 +105,10 @@ def graph_of(model_bytes: bytes, manifest: Manifest, arrays: Mapping[str, Array]
         manifest=manifest,
         arrays=arrays,
         oracle=Oracle(manifest, arrays, blas_threads=1, fma=fma),
-        target=targets(manifest, quantized_outputs(model_bytes), quantized_outputs(model_bytes, constants=True)),
+        target=targets(
+            manifest,
+            quantized_outputs(model_bytes),
+            tensor_names(model_bytes),
+            quantized_outputs(model_bytes, constants=True),
+        ),
     )

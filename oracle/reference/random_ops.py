@@ -111,7 +111,7 @@ class _Runner:
         if any(t.dtype == "float32" for t in tensors.values()):
             return self._float_inputs(stage, tensors, rng, cases)
         inputs = integer_inputs(tensors, cases, rng)
-        matrix = self._matrix(stage)
+        matrix = matrix_of(self._graph, stage)
         if matrix is None:
             return inputs
         count = TIES
@@ -131,40 +131,38 @@ class _Runner:
         floats = {n: float_inputs(t, output, count, rng) for n, t in tensors.items() if t.dtype == "float32"}
         return {**drawn, **floats}
 
-    def _matrix(self, stage: Stage) -> Matrix | None:
-        """The Conv, Gemm or MatMul of a stage where a search of ties is possible."""
-        names = set(stage.ops)
-        op = next((o for o in self._graph.manifest.ops if o.name in names and o.type in _MATRIX), None)
-        if op is None or op.inputs[0] not in stage.inputs:
-            return None
-        weight, activation = self._tensors[op.inputs[1]], self._tensors[op.inputs[0]]
-        output = self._tensors[stage.outputs[0]]
-        if weight.array is None or weight.quant is None or activation.quant is None or output.quant is None:
-            return None
-        scales = np.asarray(weight.quant.scales)
-        stored = self._graph.arrays[weight.array].astype(np.int64)
-        ratios = activation.quant.scales[0] * scales / output.quant.scales[0]
-        return Matrix(
-            op=op,
-            activation=activation,
-            output=output,
-            weights=stored - _zero_points(weight),
-            ratios=ratios,
-            offsets=self._offsets(op, output.quant.scales[0]),
-        )
 
-    def _offsets(self, op: Op, scale: float) -> Array:
-        """Bias in output codes."""
-        name = op.inputs[2] if len(op.inputs) > 2 else ""
-        if not name:
-            return np.zeros(1)
-        tensor = self._tensors[name]
-        if tensor.array is None:
-            return np.zeros(1)
-        values = self._graph.arrays[tensor.array].astype(np.float64).reshape(-1)
-        if tensor.quant is not None:
-            values = (values - np.asarray(tensor.quant.zero_points)) * np.asarray(tensor.quant.scales)
-        return values / scale
+def matrix_of(graph: Graph, stage: Stage) -> Matrix | None:
+    """The Conv, Gemm or MatMul of a stage where a search of ties is possible."""
+    tensors, names = graph.manifest.by_name(), set(stage.ops)
+    op = next((o for o in graph.manifest.ops if o.name in names and o.type in _MATRIX), None)
+    if op is None or op.inputs[0] not in stage.inputs or len(tensors[op.inputs[1]].shape) < 2:
+        return None
+    weight, activation, output = tensors[op.inputs[1]], tensors[op.inputs[0]], tensors[stage.outputs[0]]
+    if weight.array is None or weight.quant is None or activation.quant is None or output.quant is None:
+        return None
+    scales = np.asarray(weight.quant.scales)
+    return Matrix(
+        op=op,
+        activation=activation,
+        output=output,
+        weights=graph.arrays[weight.array].astype(np.int64) - _zero_points(weight),
+        ratios=activation.quant.scales[0] * scales / output.quant.scales[0],
+        offsets=_offsets(graph, op, output.quant.scales[0]),
+    )
+
+
+def _offsets(graph: Graph, op: Op, scale: float) -> Array:
+    """Bias in output codes."""
+    name = op.inputs[2] if len(op.inputs) > 2 else ""
+    key = graph.manifest.tensor(name).array if name else None
+    if key is None:
+        return np.zeros(1)
+    quant = graph.manifest.tensor(name).quant
+    values = graph.arrays[key].astype(np.float64).reshape(-1)
+    if quant is not None:
+        values = (values - np.asarray(quant.zero_points)) * np.asarray(quant.scales)
+    return values / scale
 
 
 def _is_float_alias(tensor: Tensor) -> bool:
