@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final, Literal
 
-from checklists.model import GateReport
+from checklists.model import GateReport, ItemResult, Verdict
 from checklists.report import expired_decisions, load_report
 from manifest.errors import PortError
 from phases.integrity import Integrity
@@ -61,6 +61,15 @@ def read_gates(root: Path, found: Integrity, today: date) -> tuple[GateView, ...
     for phase in PHASES:
         views.append(_read(root, phase, found, today, above=views[-1] if views else None))
     return tuple(views)
+
+
+def first_open(report: GateReport) -> ItemResult | None:
+    """The item that keeps a gate from PASS: the first FAIL, else the first NOT_RUN, else the first BLOCKED."""
+    for verdict in (Verdict.FAIL, Verdict.NOT_RUN, Verdict.BLOCKED):
+        for item in report.items:
+            if item.verdict is verdict and (report.level == "hardware" or item.level == "host"):
+                return item
+    return None
 
 
 def last_present(views: tuple[GateView, ...]) -> str:

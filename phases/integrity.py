@@ -18,7 +18,7 @@ from phases.journal import Journal, foreign, is_leftover, read_journal, steps
 from phases.lock import busy_error, is_busy
 from phases.pipeline import PHASES
 from phases.record import PORT_JSON, PortInfo
-from phases.state import JOURNAL, STATE, State, UnsafePathError, is_person, sha256_file, sha256_of
+from phases.state import JOURNAL, STATE, State, UnsafePathError, is_person, read_small, sha256_file, sha256_of
 
 ATTEMPTS: Final = 3
 FOREIGN: Final = "tampered: neither as before nor as after the interrupted run"
@@ -136,14 +136,7 @@ def _require_port(root: Path) -> None:
 
 
 def _fingerprint(root: Path) -> tuple[bytes | None, bytes | None]:
-    return _bytes(root / STATE), _bytes(root / JOURNAL)
-
-
-def _bytes(path: Path) -> bytes | None:
-    try:
-        return None if path.is_symlink() else path.read_bytes()
-    except OSError:
-        return None
+    return read_small(root / STATE), read_small(root / JOURNAL)
 
 
 def _inspect(root: Path) -> Integrity:
@@ -191,7 +184,7 @@ def _pending_words(root: Path, pending: Journal | None) -> str:
 def _state(root: Path, pending: Journal | None) -> tuple[State | None, list[Fault]]:
     """The state of the last commit; a state that is missing or changed is a fault."""
     path = root / STATE
-    data = _bytes(path)
+    data = read_small(path)
     if data is None:
         first = pending is not None and STATE in pending.changes and pending.changes[STATE].old is None
         if first or (pending is None and not any((root / n).exists() for n in OWN_NAMES)):
@@ -235,10 +228,12 @@ def _info(root: Path, listed: Mapping[str, str], *, skip: bool) -> tuple[PortInf
 def _sources(root: Path, info: PortInfo | None) -> Iterator[tuple[bool, Fault]]:
     """Model and data: (True, fault) where changed, (False, fault) where absent."""
     for role, source in info.sources if info is not None else ():
-        path = source.locate(root)
         try:
-            got = sha256_file(path.resolve())
+            path = source.locate(root).resolve()
+            got = sha256_file(path) if path.is_file() else None
         except OSError:
+            got = None
+        if got is None:
             yield False, Fault(name=source.path, reason=f"{role}: not there, not re-verified; verdicts are kept")
             continue
         if got != source.sha256:

@@ -25,7 +25,7 @@ from typing import Any, Final
 from manifest.errors import UpstreamError
 from manifest.io import sha256_hex
 from phases.disk import DISK, Disk
-from phases.state import JOURNAL, STATE, UnsafePathError, check_name, seal, sha256_of, unseal, walk_to
+from phases.state import JOURNAL, STATE, UnsafePathError, check_name, read_small, seal, sha256_of, unseal, walk_to
 
 JOURNAL_SCHEMA_VERSION: Final = 1
 TOKEN_BYTES: Final = 8
@@ -114,16 +114,12 @@ def read_journal(root: Path) -> Journal | None:
         UpstreamError: the journal was tampered with.
     """
     path = root / JOURNAL
-    try:
-        if path.is_symlink():
-            msg = f"{JOURNAL}: tampered: it is a symbolic link"
+    data = read_small(path)
+    if data is None:
+        if path.exists() or path.is_symlink():
+            msg = f"{JOURNAL}: tampered: no regular file, or it cannot be read"
             raise UpstreamError(msg)
-        data = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:
-        msg = f"{JOURNAL}: cannot be read ({error.strerror})"
-        raise UpstreamError(msg) from error
     return Journal.from_bytes(data)
 
 

@@ -47,6 +47,7 @@ from phases.state import (
     UnsafePathError,
     check_name,
     is_person,
+    read_small,
     sha256_of,
 )
 
@@ -190,10 +191,11 @@ def _next_state(before: State, phase: str, files: Mapping[str, bytes], person: M
 
 def _state_of(root: Path) -> State:
     path = root / STATE
-    if path.is_symlink():
-        msg = f"{STATE}: tampered: it is a symbolic link"
+    data = read_small(path)
+    if data is None and (path.exists() or path.is_symlink()):
+        msg = f"{STATE}: tampered: no regular file, or it cannot be read"
         raise UpstreamError(msg)
-    return State.from_bytes(path.read_bytes()) if path.exists() else State()
+    return State() if data is None else State.from_bytes(data)
 
 
 def _require_ours(root: Path) -> None:

@@ -15,7 +15,7 @@ from checklists.model import GateReport, Level, Waiver
 from manifest.clearance import DESIGN, MANIFEST, Clearance, issue
 from manifest.errors import UpstreamError
 from manifest.io import canonical_json, sha256_hex
-from phases.gates import VALUE_PREFIX, GateView, last_present, read_gates
+from phases.gates import VALUE_PREFIX, GateView, first_open, last_present, read_gates
 from phases.integrity import Integrity, inspect
 from phases.pipeline import NAMES, PHASES, phase_named, tool_version
 from phases.port import Port, open_port
@@ -152,12 +152,8 @@ def clear(root: Path, through: str, *, today: date | None = None) -> Clearance:
 
 def _first_open(view: GateView) -> str:
     """The first item that keeps a gate from PASS, in words."""
-    items = view.report.items if view.report is not None else ()
-    for verdict in ("FAIL", "NOT_RUN", "BLOCKED"):
-        for item in items:
-            if item.verdict == verdict:
-                return f"; {item.code} {item.title}: {item.verdict}: {item.summary}"
-    return ""
+    item = first_open(view.report) if view.report is not None else None
+    return f"; {item.code} {item.title}: {item.verdict}: {item.summary}" if item is not None else ""
 
 
 def _told(reason: str, lines: Sequence[str]) -> bool:

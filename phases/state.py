@@ -23,6 +23,8 @@ WAIVERS_TOML: Final = "waivers.toml"
 KERNELS: Final = "kernels/"
 STATE_SCHEMA_VERSION: Final = 1
 CHUNK_BYTES: Final = 1 << 20
+MAX_SEALED_BYTES: Final = 64 << 20
+"""`state.json` and the journal are read as a whole; a larger one is none of ours."""
 
 
 def is_person(name: str) -> bool:
@@ -173,4 +175,18 @@ def _mode(path: Path) -> int | None:
     try:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        msg = f"{path.name[:100]} cannot be looked at ({error.strerror})"
+        raise UnsafePathError(msg) from error
+
+
+def read_small(path: Path) -> bytes | None:
+    """The content of a small file of ours; None where there is none, a link, no regular file or too large a one."""
+    try:
+        facts = path.lstat()
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > MAX_SEALED_BYTES:
+            return None
+        return path.read_bytes()
+    except OSError:
         return None

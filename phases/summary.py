@@ -4,19 +4,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from checklists.model import GateReport, ItemResult, Verdict
+from checklists.model import GateReport, Verdict
 from phases.cli import plain, table, verdict_text
-
-OPEN: tuple[Verdict, ...] = (Verdict.FAIL, Verdict.NOT_RUN, Verdict.BLOCKED)
-
-
-def first_open(report: GateReport) -> ItemResult | None:
-    """The item that keeps a gate from PASS: the first FAIL, else the first NOT_RUN, else the first BLOCKED."""
-    for verdict in OPEN:
-        for item in report.items:
-            if item.verdict is verdict and (report.level == "hardware" or item.level == "host"):
-                return item
-    return None
+from phases.gates import first_open
 
 
 def print_items(console: Console, report: GateReport) -> None:

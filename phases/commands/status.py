@@ -7,10 +7,10 @@ from rich.console import Console
 
 from phases import cli
 from phases.exit_codes import OK
-from phases.gates import GateView
+from phases.gates import GateView, first_open
 from phases.pipeline import phase_named
 from phases.runner import Survey, survey
-from phases.summary import first_open, print_items
+from phases.summary import print_items
 
 
 @click.command(epilog="\b\nExample:\n  python -m phases status digits.port")

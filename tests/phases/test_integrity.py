@@ -10,7 +10,7 @@ from phases import integrity
 from phases.integrity import Condition, inspect, require_sound
 from phases.journal import Change, Journal
 from phases.lock import port_lock
-from phases.port import open_port
+from phases.port import open_port, writing
 from phases.state import JOURNAL, STATE, check_name, sha256_of
 from tests.ports import contents, make_port
 
@@ -199,3 +199,34 @@ def test_a_port_that_changes_while_it_is_read_is_busy(port: Path, monkeypatch: p
 def test_names_that_a_port_cannot_hold(name: str) -> None:
     with pytest.raises(ValueError, match="name in a port"):
         check_name(name)
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "pipe", "."])
+def test_a_source_that_is_no_file_is_not_opened(port: Path, target: str) -> None:
+    model = port.parent / "m.onnx"
+    model.unlink()
+    if target == "pipe":
+        os.mkfifo(model)
+    else:
+        model.symlink_to(target)
+    assert [f.name for f in inspect(port).unverified] == ["../m.onnx"]
+
+
+@pytest.mark.parametrize("name", [STATE, JOURNAL])
+def test_a_pipe_or_link_in_place_of_state_or_journal_is_tampered(port: Path, tmp_path: Path, name: str) -> None:
+    original = (port / STATE).read_bytes()
+    (tmp_path / "kept").write_bytes(original)
+    (port / name).unlink(missing_ok=True)
+    os.mkfifo(port / name)
+    assert name in [f.name for f in inspect(port).tampered]
+    (port / name).unlink()
+    (port / name).symlink_to(tmp_path / "kept")
+    assert name in [f.name for f in inspect(port).tampered]
+    with pytest.raises(UpstreamError, match=name), writing(port):
+        pass
+
+
+def test_a_state_that_is_far_too_large_is_not_read(port: Path) -> None:
+    with (port / STATE).open("r+b") as file:
+        file.truncate(1 << 40)
+    assert STATE in [f.name for f in inspect(port).tampered]
