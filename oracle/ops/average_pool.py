@@ -66,9 +66,11 @@ def sum_plan(op: Op, scope: Scope, rows: Axis, cols: Axis, counts: Array) -> Pla
         return out
 
     plan = Plan(run=run, exact=exact, rank=len(source.shape) + 1, axis=exact.axis)
-    if len(found) > 1 and scope.arithmetic == "target" and op.requant is not None:
-        return _target_by_count(op, scope, plan, counts, found)
-    return plan
+    if len(found) == 1 or scope.arithmetic != "target" or op.requant is None:
+        return plan
+    if len(op.requant.multipliers) == 1:  # on the weighed sums, as the importer states it
+        return replace(plan, exact=replace(exact, nominal=tuple(n * factor / common for n in form.nominal)))
+    return _target_by_count(op, scope, plan, counts, found)
 
 
 def channel_term(source: Operand) -> tuple[Term, Exact]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manifest.model import Manifest, Op, Tensor
-from manifest.onnx_import.instrument import extract
+from manifest.onnx_import.instrument import extract, tensor_names
 from oracle.cpu import CpuFlags, read_cpu_flags
 from oracle.evidence import Comparison
 from oracle.reference.graph import Graph, graph_of
@@ -54,7 +54,7 @@ def compare_random(
     graph = graph_of(model_bytes, manifest, arrays, fma=flags.fma)
     runner = _Runner(graph, settings)
     result, failures = Result(), []
-    for number, stage in enumerate(stages(manifest)):
+    for number, stage in enumerate(_cuttable(manifest, tensor_names(model_bytes))):
         try:
             runner.run(stage, np.random.default_rng([seed, number]), cases, result)
         except OnnxruntimeError as error:
@@ -69,6 +69,24 @@ def compare_random(
         left_in_float=tuple(result.in_float),
         why_not="; ".join(failures),
     )
+
+
+def _cuttable(manifest: Manifest, present: frozenset[str]) -> list[Stage]:
+    """The stages, joined where one reads codes that the file has no tensor for and that cannot be fed to it."""
+    joined: list[Stage] = []
+    for stage in stages(manifest):
+        hidden = set(stage.inputs) - present
+        parts = [*(s for s in joined if hidden.intersection(s.outputs)), stage]
+        names = {name for part in parts for name in part.ops}
+        made = {name for part in parts for name in part.outputs}
+        whole = Stage(
+            name=parts[0].name,
+            ops=tuple(op.name for op in manifest.ops if op.name in names),
+            inputs=tuple(dict.fromkeys(n for part in parts for n in part.inputs if n not in made)),
+            outputs=tuple(n for part in parts for n in part.outputs),
+        )
+        joined = [s for s in joined if s not in parts] + [whole]
+    return joined
 
 
 class _Runner:
