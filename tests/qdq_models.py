@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import helper, numpy_helper
 
-from manifest.model import Manifest, Op
+from manifest.model import QRANGE, Manifest, Op
 from manifest.onnx_import import Imported, import_bytes
+from manifest.onnx_import.instrument import expose, quantized_outputs
+from oracle.run import Oracle
 
 FLOAT = onnx.TensorProto.FLOAT
 
@@ -129,3 +132,50 @@ def linear(
     s.qdq(g, y_scale, out="y")
     s.output("y", (1, array.shape[1]))
     return s
+
+
+def feeds_for(imported: Imported, count: int = 4, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
+    """Random inputs with a leading feed axis that reach a little beyond the representable range."""
+    manifest, rng = imported.manifest, np.random.default_rng(seed)
+    found = {}
+    for name in manifest.model.inputs:
+        tensor = manifest.tensor(name)
+        reader = next((op for op in manifest.ops if op.type == "QuantizeLinear" and op.inputs[0] == name), None)
+        if tensor.quant is not None:
+            low, high = QRANGE[tensor.dtype]
+            found[name] = rng.integers(low, high + 1, (count, *tensor.shape)).astype(tensor.dtype)
+        elif reader is None:
+            found[name] = rng.integers(-100, 101, (count, *tensor.shape)).astype(np.float32)
+        else:
+            codes = manifest.tensor(reader.outputs[0])
+            assert codes.quant is not None
+            low, high = QRANGE[codes.dtype]
+            integers = rng.integers(low - 3, high + 4, (count, *tensor.shape)) - codes.quant.zero_points[0]
+            found[name] = (integers * codes.quant.scales[0]).astype(np.float32)
+    return found
+
+
+def assert_exact(sketch: Sketch, *, count: int = 4, target: bool = True, **options: Any) -> Imported:
+    """The imported model equals onnxruntime without optimisation on every quantised tensor and every output.
+
+    With `target` the target arithmetic has to give the same codes too.
+    """
+    imported = sketch.load(**options)
+    manifest = imported.manifest
+    feeds = feeds_for(imported, count)
+    names = [n for n in quantized_outputs(imported.model_bytes) if n in manifest.by_name()]
+    wanted = list(dict.fromkeys([*names, *manifest.model.outputs]))
+    session_options = onnxruntime.SessionOptions()
+    session_options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session_options.intra_op_num_threads = 1
+    session_options.log_severity_level = 3
+    data = expose(imported.model_bytes, [n for n in names if n not in manifest.model.outputs])
+    session = onnxruntime.InferenceSession(data, session_options, providers=["CPUExecutionProvider"])
+    oracle = Oracle(manifest, imported.arrays)
+    for arithmetic in ("reference", "target") if target else ("reference",):
+        got = oracle.run(feeds, arithmetic=arithmetic, keep="all")
+        for feed in range(count):
+            expected = session.run(wanted, {k: v[feed] for k, v in feeds.items()})
+            for name, values in zip(wanted, expected, strict=True):
+                np.testing.assert_array_equal(got[name][feed], values, err_msg=f"{arithmetic} {name}")
+    return imported
