@@ -210,6 +210,21 @@ def test_a_whole_tensor_waits_for_an_op_that_needs_all_of_it() -> None:
     assert stream.skip_bytes == 5 * 6  # row 1 of the sum needs all 6 rows: 5 wait beside the one in the window
 
 
+def test_delays_add_up_through_strides_and_whole_tensors() -> None:
+    b = Build()
+    x = b.input("x", (1, 8, 8, 8))
+    y = b.conv(b.conv(x, 8, 3, 2), 8, 3, 2)  # row m of y needs 4 m + 0 rows of x
+    y = b.conv(y, 8, 3)  # ... and one row of y more: 4 m + 4
+    t = b.op("Transpose", (y,), (1, 8, 2, 2), perm=(0, 1, 3, 2))  # both rows of y: 4 * 2 + 4
+    short = b.conv(x, 8, 1, 4)  # row m needs 4 m - 3
+    out = b.op("Add", (t, short), (1, 8, 2, 2))
+    stream = Stream()
+    for f in footprints(b.manifest(out), NPU1).values():
+        stream.append(f)
+    # at row 1 the sum waits for 12 - 1 = 11 rows of x: 2.75 -> 3 rows of the shortcut, which has only 2
+    assert stream.skip_bytes == 2 * 16
+
+
 def test_inputs_without_a_common_origin_wait_outside() -> None:
     b = Build()
     x, y = b.input("x", (1, 8, 8, 4)), b.input("y", (1, 8, 8, 4))

@@ -188,7 +188,8 @@ def test_depthwise_has_its_own_kernel() -> None:
 
 
 def test_every_op_that_the_oracle_computes_has_a_kind() -> None:
-    types = {k.partition(":")[2] for k, row in OPSET.items() if row.oracle == YES and k.startswith(":")}
+    array = {k for k, row in OPSET.items() if row.oracle == YES and not row.host}
+    types = {k.partition(":")[2] for k in array if k.startswith(":")}
     types = {t for t in types if not t.startswith("QLinear")} - {"Squeeze", "Unsqueeze"} | set(INTERNAL)
     assert types == set(KINDS)
     assert set(KINDS.values()) | {"conv_1x1", "conv_depthwise"} == set(PROGRAM_BYTES)
