@@ -21,14 +21,25 @@ def prepare(op: Op, scope: Scope) -> Plan:
     if not isinstance(kernel, tuple):
         raise refuse(op, "has no kernel_shape")
     rows, cols = axes_of(op, sizes, [int(k) for k in kernel])
-    include = bool(op.attributes.get("count_include_pad", 0))
-    counts = np.multiply.outer(rows.counts(include_pad=include), cols.counts(include_pad=include))
+    counts = _counts(op, rows, cols)
     if 0 in rows.counts(include_pad=False) or 0 in cols.counts(include_pad=False):
         raise refuse(op, "has a window that holds only padding", expected="data in every window")
     requant = op.requant
     if requant is not None and scope.arithmetic == "reference" and requant.reference == "scale_f32":
         return _float32(op, scope, rows, cols, counts)
     return sum_plan(op, scope, rows, cols, counts)
+
+
+def _counts(op: Op, rows: Axis, cols: Axis) -> Array:
+    """Divisor of every window (OH, OW).
+
+    Where padding counts, a window that ceil mode hangs over the end is divided by what lies within the padded image;
+    onnxruntime's QLinearAveragePool divides it by the whole kernel.
+    """
+    include = bool(op.attributes.get("count_include_pad", 0))
+    if include and op.origin == "qoperator":
+        return np.full((rows.out, cols.out), rows.kernel * cols.kernel)
+    return np.asarray(np.multiply.outer(rows.counts(include_pad=include), cols.counts(include_pad=include)))
 
 
 def factor_of(op: Op) -> Fraction:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 from hypothesis import strategies as st
@@ -37,13 +38,22 @@ def _accumulator(draw: Draw, bound: int) -> Accumulator:
     return Accumulator(bits=draw(st.sampled_from([32, 64])) if bound < 1 << 31 else 64, bound=bound)
 
 
+KERNEL_TYPES: Final[tuple[tuple[DType, DType, DType], ...]] = (
+    ("uint8", "uint8", "uint8"),
+    ("uint8", "int8", "uint8"),
+    ("int8", "int8", "int8"),
+)
+"""Types of input, weight and output that onnxruntime's QLinearConv and QLinearMatMul take together."""
+
+
 @st.composite
 def _weights(
-    draw: Draw, shape: tuple[int, ...], channel_axis: int, *, power_of_two: bool
+    draw: Draw, shape: tuple[int, ...], channel_axis: int, dtype: DType, *, power_of_two: bool, one_point: bool
 ) -> tuple[Array, Quantization]:
-    dtype = draw(st.sampled_from(EIGHT_BIT))
     channels = shape[channel_axis] if draw(st.booleans()) else None
     quant = draw(quantizations(dtype, channels=channels, axis=channel_axis, power_of_two=power_of_two))
+    if one_point:
+        quant = quantization(quant.scales, quant.zero_points[:1] * len(quant.scales), quant.axis)
     return draw(codes(dtype, shape)), quant
 
 
@@ -96,17 +106,16 @@ def _contraction(draw: Draw, made: _Contraction, *, power_of_two: bool | None, q
     powers = draw(st.booleans()) if power_of_two is None else power_of_two
     kernel = draw(st.booleans()) if qoperator is None else qoperator
     sketch = Sketch()
-    x_dtype = draw(st.sampled_from(EIGHT_BIT if kernel else ACTIVATIONS))
+    free = st.tuples(*(st.sampled_from(c) for c in (ACTIVATIONS, EIGHT_BIT, ("int8", "uint8", "int16"))))
+    x_dtype, w_dtype, y_dtype = draw(st.sampled_from(KERNEL_TYPES) if kernel else free)
     x_quant = draw(quantizations(x_dtype, power_of_two=powers))
     sketch.activation("x", made.x_shape, x_dtype, x_quant, role="input")
-    weights, w_quant = draw(_weights(made.w_shape, made.channel_axis, power_of_two=powers))
+    weights, w_quant = draw(_weights(made.w_shape, made.channel_axis, w_dtype, power_of_two=powers, one_point=kernel))
     sketch.constant("w", weights, w_quant)
     units = [Fraction(x_quant.scales[0]) * Fraction(s) for s in w_quant.scales]
     channels = made.w_shape[made.channel_axis]
     bias, described = _bias(draw, sketch, units, channels, simple=kernel or made.op_type == "MatMul")
-    dtype, y_quant = _output(
-        draw, units[0], power_of_two=powers, dtypes=EIGHT_BIT if kernel else ("int8", "uint8", "int16")
-    )
+    dtype, y_quant = _output(draw, units[0], power_of_two=powers, dtypes=[y_dtype])
     sketch.activation("y", made.y_shape, dtype, y_quant, role="output")
     limits = _limits(draw, dtype)
     requant = requantization(
@@ -236,13 +245,14 @@ def add_cases(draw: Draw, *, power_of_two: bool | None = None, qoperator: bool |
     shapes = draw(hnp.mutually_broadcastable_shapes(num_shapes=2, min_dims=1, max_dims=3, max_side=3))
     sketch, feeds = Sketch(), draw(st.integers(1, 2))
     inputs, units = {}, []
+    one = draw(st.sampled_from(EIGHT_BIT))
     for name, shape in zip(("a", "b"), shapes.input_shapes, strict=True):
-        dtype = draw(st.sampled_from(EIGHT_BIT if kernel else ACTIVATIONS))
+        dtype = one if kernel else draw(st.sampled_from(ACTIVATIONS))
         quant = draw(quantizations(dtype, power_of_two=powers))
         sketch.activation(name, shape, dtype, quant, role="input")
         inputs[name] = draw(codes(dtype, (feeds, *shape)))
         units.append(Fraction(quant.scales[0]))
-    dtype, quant = _output(draw, max(units), power_of_two=powers, dtypes=EIGHT_BIT if kernel else ACTIVATIONS)
+    dtype, quant = _output(draw, max(units), power_of_two=powers, dtypes=[one] if kernel else ACTIVATIONS)
     sketch.activation("y", shapes.result_shape, dtype, quant, role="output")
     requant = requantization(
         [u / Fraction(quant.scales[0]) for u in units],
@@ -286,7 +296,9 @@ def pool_cases(draw: Draw, *, power_of_two: bool | None = None, qoperator: bool 
     if kind == "AveragePool":
         attributes["count_include_pad"] = draw(st.integers(0, 1))
     counts = window_counts(kind, window, size, bool(attributes.get("count_include_pad", 0)))
-    y_dtype, y_quant = _output(draw, unit, power_of_two=powers, dtypes=EIGHT_BIT if kernel else ACTIVATIONS)
+    if kernel and attributes.get("count_include_pad"):
+        counts = [window["kernel_shape"][0] * window["kernel_shape"][1]]
+    y_dtype, y_quant = _output(draw, unit, power_of_two=powers, dtypes=[dtype] if kernel else ACTIVATIONS)
     sketch.activation("y", (*lead, *size), y_dtype, y_quant, role="output")
     requant = requantization(
         [unit * Fraction(factor) / (n * Fraction(y_quant.scales[0])) for n in counts],

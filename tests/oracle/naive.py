@@ -455,6 +455,9 @@ class Naive:
         include = bool(op.attributes.get("count_include_pad", 0))
         factor = Fraction(op.attributes.get("factor", 1.0))  # type: ignore[arg-type]
         counts = {i: len(self.window(op, i, sizes, padded=include)) for i in each(shape)}
+        if include and op.origin == "qoperator":
+            kernel_shape: Any = op.attributes["kernel_shape"]
+            counts = dict.fromkeys(counts, math.prod(kernel_shape))
         ascending = sorted(set(counts.values()))
         out = np.empty(shape, object)
         for i in each(shape):
