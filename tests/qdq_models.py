@@ -37,7 +37,7 @@ class Sketch:
         return name
 
     def output(self, name: str, shape: Sequence[int | str | None] | None = None, elem_type: int = FLOAT) -> str:
-        """A graph output."""
+        """A graph output; without a shape that of onnx's own inference."""
         self.outputs.append(helper.make_tensor_value_info(name, elem_type, shape))
         return name
 
@@ -85,6 +85,10 @@ class Sketch:
         imports = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(d, 1) for d in sorted(domains))]
         made = helper.make_model(graph, opset_imports=imports)
         made.ir_version = ir_version
+        if any(not v.type.tensor_type.HasField("shape") for v in made.graph.output):
+            inferred = onnx.shape_inference.infer_shapes(made)
+            del made.graph.output[:]
+            made.graph.output.extend(inferred.graph.output)
         return made
 
     def load(self, **options: Any) -> Imported:

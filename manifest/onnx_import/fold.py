@@ -329,7 +329,6 @@ class _Folding:
 
     def _infer(self, node: Node) -> None:
         """Find the shapes of a node that stays."""
-        self.kept.append(node)
         rule = self.rules.get(node.key)
         if rule is None:
             raise unsupported(node, self.host_ops)
@@ -337,6 +336,7 @@ class _Folding:
             if name:
                 self.shapes[name] = shape
                 self._check_size(node, shape)
+        self.kept.append(node)
 
     def _check_size(self, node: Node, shape: Shape) -> None:
         if math.prod(shape) > MAX_FOLDED_ELEMENTS:

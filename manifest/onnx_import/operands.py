@@ -120,7 +120,7 @@ def one_scale(node: Node, quant: Quantization, name: str) -> None:
 def reinterpreted(
     b: Builder, name: str, quant: Quantization, node: Node, *, as_name: str = "", copy: bool = False
 ) -> str:
-    """The tensor with these codes and that quantization: itself, or (with `copy` always) the output of a Reinterpret."""
+    """The tensor with these codes and that quantization: itself, or (with `copy` always) a Reinterpret's output."""
     tensor = b.tensors[name]
     if tensor.quant == quant and not copy:
         return name

@@ -1,7 +1,9 @@
 """Add and com.microsoft QLinearAdd: two activations or an activation and a constant, one rounding."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 from manifest.model import Accumulator, Origin, Requantization
@@ -20,7 +22,7 @@ from manifest.onnx_import.operands import (
     operand,
 )
 from manifest.onnx_import.quant import dtype_of
-from manifest.onnx_import.requantize import Output, aligned, kernel_ratio
+from manifest.onnx_import.requantize import Output, aligned, kernel_ratio, shift_of
 from manifest.onnx_import.rules import Facts
 from manifest.onnx_import.shapes import broadcast
 
@@ -121,29 +123,29 @@ def _draft(b: Builder, node: Node, terms: tuple[Term, Term], origin: Origin, *, 
         return aligned(scaled, output, kind, inside=inside)
 
     return Draft(
-        node=node, type="Add", inputs=(terms[0].name, terms[1].name), requant=requant, units=units, origin=origin
+        node=node,
+        type="Add",
+        inputs=(terms[0].name, terms[1].name),
+        requant=requant,
+        units=units,
+        origin=origin,
+        accumulator=partial(_bound, terms, zero_point),
     )
 
 
 def _powers(terms: tuple[Term, Term]) -> bool:
     """Whether both units are powers of two."""
-    return all(quantities.exponent_of(float(t.unit)) is not None and t.integral for t in terms)
+    return all(shift_of(t.unit) is not None and t.integral for t in terms)
 
 
 def _common(terms: tuple[Term, Term]) -> Units:
     """The largest unit of which both operands are whole multiples."""
     first, second = (t.unit for t in terms)
     step = Fraction(
-        _gcd(first.numerator * second.denominator, second.numerator * first.denominator),
+        math.gcd(first.numerator * second.denominator, second.numerator * first.denominator),
         first.denominator * second.denominator,
     )
     return Units(values=(step,), integral=all(t.integral for t in terms))
-
-
-def _gcd(left: int, right: int) -> int:
-    while right:
-        left, right = right, left % right
-    return left
 
 
 def _bound(terms: tuple[Term, Term], zero_point: int, requant: Requantization) -> Accumulator | None:
