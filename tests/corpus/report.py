@@ -23,8 +23,8 @@ FAMILIES: Final = (
     "digits_mlp",
     "digits_cnn",
     "mnist_resnet",
-    "qat_digits_mlp_pot8",
-    "qat_mnist_cnn_w8a8",
+    "qat_digits_mlp_pot8_qcdq",
+    "qat_mnist_cnn_w8a8_qcdq",
 )
 
 
