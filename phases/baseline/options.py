@@ -39,11 +39,11 @@ class Arguments:
     cuts: tuple[str, ...] = ()
     seed: int | None = None
     max_samples: int | None = None
+    is_rerun: bool = field(init=False)
+    """Whether an existing port was given instead of a model; as found once, since healing may remove the folder."""
 
-    @property
-    def is_rerun(self) -> bool:
-        """Whether an existing port was given instead of a model."""
-        return self.model.is_dir()
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_rerun", self.model.is_dir())
 
     @property
     def port(self) -> Path:
@@ -198,7 +198,7 @@ class _Resolver:
         if not is_port(self.out):
             if self.given.is_rerun:
                 remedy = "give a model, or the folder that an earlier run wrote"
-                self._problem("PORT-NOT-A-PORT", self.out, "a folder that is not a port", remedy=remedy)
+                self._problem("PORT-NOT-A-PORT", self.out, "not a port, or no run of it ever ended", remedy=remedy)
             return None
         found = inspect(self.out)
         self.notes += [f"{fault.line()}; this run writes its own files anew" for fault in found.tampered]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ import pytest
 from checklists.report import load_report, report_to_json
 from manifest.device import DEVICES
 from manifest.io import sha256_hex, write_npz
+from phases import journal
 from phases.__main__ import main as phases
 from phases.baseline import __main__ as module
 from phases.baseline.__main__ import main
+from phases.disk import Disk
 from phases.lock import lock_path, port_lock
 from phases.port import write_phase, writing
 from tests.ports import contents
@@ -258,6 +261,51 @@ def test_a_rerun_stays_in_its_folder(port: Path) -> None:
     assert run(port, "--out", port) == 0
     assert run(port, "--out", port.parent / "other") == 2
     assert run(port.parent) == 2
+
+
+def test_a_first_run_that_died_cannot_be_rerun_without_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class DeadError(BaseException):
+        """The process is gone."""
+
+    def dies(*_: object) -> None:
+        raise DeadError
+
+    model = write_model(tmp_path)
+    arguments = (model, "--data", tmp_path / "real.npz", "--out", tmp_path / "p")
+    monkeypatch.setattr(Disk, "write", dies)
+    with pytest.raises(DeadError):
+        run(*arguments)
+    monkeypatch.undo()
+    assert phases(["check", str(tmp_path / "p")]) == 3
+    (tmp_path / "p").rmdir()
+    monkeypatch.setattr(journal, "_finish", dies)
+    with pytest.raises(DeadError):
+        run(*arguments)
+    monkeypatch.undo()
+    assert phases(["check", str(tmp_path / "p")]) == 3
+    next((tmp_path / "p" / "reports").iterdir()).unlink()
+    capsys.readouterr()
+    assert run(tmp_path / "p") == 2
+    assert "PORT-NOT-A-PORT" in capsys.readouterr().err
+    assert not (tmp_path / "p").exists()
+    assert run(*arguments) == 0
+
+
+def test_an_accepted_finding_opens_the_gate_at_the_next_run(port: Path) -> None:
+    (port / "port.toml").write_text("[thresholds]\nmin_sqnr_db = 300\n")
+    assert run(port) == 1
+    assert phases(["check", str(port)]) == 3
+    given = ["--reason", "small data", "--owner", "me", "--until", date.today().isoformat()]
+    assert phases(["waive", str(port), "BL003", *given]) == 0
+    assert phases(["check", str(port)]) == 3
+    assert run(port) == 0
+    assert phases(["check", str(port)]) == 0
+    item = next(i for i in load_report((port / GATE).read_bytes()).items if i.code == "BL003")
+    assert (item.found, item.verdict) == ("FAIL", "WAIVED")
+    assert "small data" in (port / "reports" / "baseline.md").read_text()
+    assert phases(["check", str(port), "--rerun"]) == 0
 
 
 def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
