@@ -79,7 +79,8 @@ def extract(
         inputs: tensors that become the graph inputs, integer or float; those that the part does not need are
             left out.
         outputs: tensors that become the graph outputs, in this order.
-        types: element type and shape of each of `inputs`.
+        types: element type and shape of each of `inputs`; also of `outputs`, which otherwise have the type that the
+            model states, if any.
 
     Raises:
         KeyError: the graph has no such output, or an input lacks its type.
@@ -106,6 +107,7 @@ def extract(
             elem_type, shape = types[name]
             part.input.append(onnx.helper.make_tensor_value_info(name, elem_type, list(shape)))
     typed = {value.name: value for value in (*graph.value_info, *graph.output)}
+    typed |= {name: onnx.helper.make_tensor_value_info(name, types[name][0], list(types[name][1])) for name in types}
     part.output.extend(typed.get(name, onnx.ValueInfoProto(name=name)) for name in dict.fromkeys(outputs))
     model.graph.CopyFrom(part)
     return _bytes(model)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy.typing as npt
 
@@ -12,6 +12,9 @@ from oracle.reference.session import Session, Settings
 from oracle.run import Oracle
 
 Array = npt.NDArray[Any]
+
+_ELEMENT_TYPE: Final = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7}
+"""Numbers of `onnx.TensorProto.DataType`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +61,24 @@ def targets(
     absent = tuple(n for n in quantized if n not in by_name)
     quantized += tuple(n for n in constants if n in by_name and by_name[n].array is not None and n not in quantized)
     shown = set(quantized)
-    aliases = tuple(t.name for t in manifest.tensors if t.name in made & present - shown and _is_alias(t))
+    aliases = tuple(t.name for t in manifest.tensors if t.name in made & present - shown and is_float_alias(t))
     outputs = tuple(n for n in manifest.model.outputs if n in by_name and n not in shown and n not in aliases)
     return Target(
-        codes=tuple(n for n in quantized if n in by_name) + tuple(n for n in outputs if by_name[n].quant is not None),
+        codes=tuple(n for n in quantized if n in by_name) + tuple(n for n in outputs if by_name[n].dtype != "float32"),
         aliases=aliases,
         floats=tuple(n for n in outputs if by_name[n].dtype == "float32"),
         absent=absent,
     )
 
 
-def _is_alias(tensor: Tensor) -> bool:
+def is_float_alias(tensor: Tensor) -> bool:
+    """Whether the file holds an integer activation of the manifest as float32."""
     return tensor.onnx_dtype == "float32" and tensor.quant is not None and tensor.array is None
+
+
+def type_at_cut(tensor: Tensor) -> tuple[int, tuple[int, ...]]:
+    """ONNX element type and shape of an activation in the file."""
+    return _ELEMENT_TYPE["float32" if is_float_alias(tensor) else tensor.dtype], tensor.shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

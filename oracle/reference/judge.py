@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from manifest.model import Op, Tensor
+from manifest.model import QRANGE, Op, Tensor
 from oracle.evidence import Mismatch
 from oracle.reference.causes import guess
 from oracle.reference.exact import Term
@@ -42,13 +42,18 @@ class Rules:
 
     Attributes:
         ties: an op of the stage runs in onnxruntime's float arithmetic.
+        functions: codes are made of floats that a host function computed: the oracle's float is as good as any.
         inexact: an op in float arithmetic has a proved bound beyond 2**24.
-        tolerance: how near to a tie, relative to the sum of the absolute terms.
     """
 
     ties: bool
+    functions: bool
     inexact: bool
-    tolerance: Fraction = TIE_RELATIVE
+
+    @property
+    def tolerance(self) -> Fraction:
+        """How near to a tie, relative to the sum of the absolute terms."""
+        return FLOAT_TOLERANCE if self.functions else TIE_RELATIVE
 
 
 def rules_of(run: StageRun) -> Rules:
@@ -60,11 +65,11 @@ def rules_of(run: StageRun) -> Rules:
         op.type == "QuantizeLinear" and op.inputs[0] in made and tensors[op.inputs[0]].dtype == "float32" for op in ops
     )
     return Rules(
+        functions=functions,
         ties=functions or any(not has_one_meaning(op, tensors) for op in ops),
         inexact=any(
             op.origin == "qdq" and op.accumulator is not None and op.accumulator.bound > FLOAT_EXACT_BOUND for op in ops
         ),
-        tolerance=FLOAT_TOLERANCE if functions else TIE_RELATIVE,
     )
 
 
@@ -85,6 +90,8 @@ def judge_codes(run: StageRun, name: str, expected: Array, got: Array) -> Judged
     differing = np.argwhere(expected != got)
     if not len(differing):
         return Judged(elements=expected.size)
+    if run.manifest.tensor(name).quant is None:
+        return _plain(run, differing, expected, got)
     judged = differing[:MAX_JUDGED]
     sample = _sample(run, name, judged, expected, got)
     kinds = _explain(sample, rules_of(run))
@@ -160,6 +167,15 @@ def judge_constant(folded: Array, expected: Array) -> Judged:
     return Judged(elements=expected.size, unexplained=len(differing), first=first)
 
 
+def _plain(run: StageRun, differing: npt.NDArray[Any], expected: Array, got: Array) -> Judged:
+    """Integers that are no codes (an ArgMax): any difference is unexplained."""
+    place = tuple(int(i) for i in differing[0])
+    first = Mismatch(
+        index=_shifted(run, place), expected=str(expected[place]), got=str(got[place]), exact="", cause="unknown"
+    )
+    return Judged(elements=expected.size, unexplained=len(differing), first=first)
+
+
 def _wrong_form(run: StageRun, expected: Array, got: Array) -> Judged:
     first = Mismatch(
         index=(run.offset,),
@@ -195,7 +211,8 @@ def _explain(sample: Sample, rules: Rules) -> list[Explanation]:
     zero_point, limits = sample.zero_point, sample.limits
     kinds: list[Explanation] = []
     for term, expected, got in zip(sample.terms, sample.expected, sample.got, strict=True):
-        if term is None or got != code_of(term.value, zero_point, limits):
+        is_exact = term is not None and (rules.functions or got == code_of(term.value, zero_point, limits))
+        if term is None or not is_exact:
             kinds.append("unexplained")
         elif rules.ties and is_near_tie(term, expected - zero_point, got - zero_point, rules.tolerance):
             kinds.append("near_tie")
@@ -263,6 +280,17 @@ def dequantised(tensor: Tensor, codes: Array) -> Array:
         raise ValueError(msg)
     shifted = (codes.astype(np.int64) - tensor.quant.zero_points[0]).astype(np.float32)
     result: Array = shifted * np.float32(tensor.quant.scales[0])
+    return result
+
+
+def requantised(tensor: Tensor, values: Array) -> Array:
+    """The codes whose dequantisation lies nearest to float32 values (NaN: lowest code)."""
+    if tensor.quant is None:
+        msg = f"tensor {tensor.name!r} has no scale"
+        raise ValueError(msg)
+    low, high = QRANGE[tensor.dtype]
+    codes = np.rint(values.astype(np.float64) / tensor.quant.scales[0]) + tensor.quant.zero_points[0]
+    result: Array = np.clip(np.nan_to_num(codes, nan=low), low, high).astype(tensor.dtype)
     return result
 
 

@@ -1,6 +1,7 @@
 """Every op alone on random and boundary inputs: the stage is cut out of the file and run in onnxruntime."""
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,7 @@ from manifest.model import Manifest, Op, Tensor
 from manifest.onnx_import.instrument import extract, tensor_names
 from oracle.cpu import CpuFlags, read_cpu_flags
 from oracle.evidence import Comparison
-from oracle.reference.graph import Graph, graph_of
+from oracle.reference.graph import Graph, graph_of, is_float_alias, type_at_cut
 from oracle.reference.judge import dequantised
 from oracle.reference.patterns import Matrix, float_inputs, integer_inputs, tie_inputs
 from oracle.reference.plan import make_plan
@@ -22,9 +23,10 @@ Array = npt.NDArray[Any]
 
 CASES: Final = 8
 TIES: Final = 8
+STAGE_ELEMENTS: Final = 1 << 22
+"""Elements of inputs and outputs of one stage over all its cases, unless `MIN_CASES` need more."""
+MIN_CASES: Final = 6
 _MATRIX: Final = frozenset({"Conv", "Gemm", "MatMul"})
-_ELEMENT_TYPE: Final = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7}
-"""Numbers of `onnx.TensorProto.DataType`."""
 
 
 def compare_random(
@@ -103,26 +105,31 @@ class _Runner:
         outputs = tuple(name for name in self._graph.target.visible if name in made)
         if not outputs:
             return
-        inputs = self._inputs(stage, rng, cases)
-        types = {name: self._type_at_cut(self._tensors[name]) for name in stage.inputs}
+        inputs = self._within_budget(stage, self._inputs(stage, rng, cases))
+        types = {name: type_at_cut(self._tensors[name]) for name in stage.inputs}
         session = Session(extract(self._graph.model_bytes, stage.inputs, outputs, types), self._settings)
         staged = StageWise(self._graph, session, stage=stage)
         for offset, piece in chunks(self._graph.manifest, inputs):
             truth = session.run(self._as_file(piece), outputs)
             staged.compare_chunk(piece, truth, offset, result)
 
+    def _within_budget(self, stage: Stage, inputs: dict[str, Array]) -> dict[str, Array]:
+        """All cases, or for a large stage as many of them, evenly chosen, as keep it within `STAGE_ELEMENTS`."""
+        count = len(next(iter(inputs.values())))
+        each = sum(prod(self._tensors[name].shape) for name in (*stage.inputs, *stage.outputs))
+        kept = max(MIN_CASES, min(count, STAGE_ELEMENTS // max(each, 1)))
+        if kept >= count:
+            return inputs
+        chosen = np.linspace(0, count - 1, kept).round().astype(np.int64)
+        return {name: values[chosen] for name, values in inputs.items()}
+
     def _as_file(self, piece: Mapping[str, Array]) -> dict[str, Array]:
         """Inputs in the type that the file has at the cut: some integer tensors are float32 there."""
         given = {}
         for name, values in piece.items():
             tensor = self._tensors[name]
-            given[name] = dequantised(tensor, values) if _is_float_alias(tensor) else values
+            given[name] = dequantised(tensor, values) if is_float_alias(tensor) else values
         return given
-
-    @staticmethod
-    def _type_at_cut(tensor: Tensor) -> tuple[int, tuple[int, ...]]:
-        """ONNX element type and shape of a tensor in the file."""
-        return _ELEMENT_TYPE["float32" if _is_float_alias(tensor) else tensor.dtype], tensor.shape
 
     def _inputs(self, stage: Stage, rng: np.random.Generator, cases: int) -> dict[str, Array]:
         tensors = {name: self._tensors[name] for name in stage.inputs}
@@ -181,11 +188,6 @@ def _offsets(graph: Graph, op: Op, scale: float) -> Array:
     if quant is not None:
         values = (values - np.asarray(quant.zero_points)) * np.asarray(quant.scales)
     return values / scale
-
-
-def _is_float_alias(tensor: Tensor) -> bool:
-    """Whether the file holds an integer tensor of the manifest as float32."""
-    return tensor.onnx_dtype == "float32" and tensor.quant is not None
 
 
 def _zero_points(tensor: Tensor) -> Array:

@@ -4,7 +4,7 @@ Why stage by stage: a difference then stays with the op that makes it. Where no 
 as well, since every stage saw what the oracle would have computed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final
@@ -21,6 +21,7 @@ from oracle.reference.judge import (
     judge_codes,
     judge_constant,
     judge_floats,
+    requantised,
     rules_of,
 )
 from oracle.reference.sample import StageRun
@@ -87,13 +88,12 @@ class StageWise:
         result.samples += len(next(iter(piece.values())))
         self.constants(truth, result)
         for stage in self._stages:
-            inputs = {name: values[name] for name in stage.inputs}
-            got = self._graph.oracle.run_ops(stage.ops, inputs, arithmetic="reference", keep="all")
-            run = StageRun(graph=self._graph, stage=stage, tensors=inputs, made=got, offset=offset)
-            for name in dict.fromkeys((*stage.outputs, *_made(run))):
-                if name not in got:
-                    continue
-                values[name] = self._compare(run, name, truth.get(name), got[name], result)
+            for unit in units(self._graph.manifest, stage, truth):
+                inputs = {name: values[name] for name in unit.inputs}
+                got = self._graph.oracle.run_ops(unit.ops, inputs, arithmetic="reference", keep="all")
+                run = StageRun(graph=self._graph, stage=unit, tensors=inputs, made=got, offset=offset)
+                for name in unit.outputs:
+                    values[name] = self._compare(run, name, truth.get(name), got[name], result)
 
     def constants(self, truth: Mapping[str, Array], result: Result) -> None:
         """Quantised constants that the file computes and the importer folded."""
@@ -113,18 +113,57 @@ class StageWise:
             onward = expected
         elif expected.dtype == np.float32:
             judged = judge_floats(run, name, expected, dequantised(tensor, got), bit_equal=True)
-            onward = got
+            onward = got if not judged.unexplained else requantised(tensor, expected)
         else:
             judged = judge_codes(run, name, expected, got)
             onward = expected
         result.tallies.add(name, op.name, op.type, judged)
         if judged.near_ties or (tensor.dtype != "float32" and rules_of(run).ties):
             result.in_float[op.name] = None
-        return onward if onward.shape == got.shape else got
+        return onward if onward.shape == got.shape and onward.dtype == got.dtype else got
 
     def _is_bit_equal(self, op: Op) -> bool:
         return is_dequantised(op, self._tensors)
 
 
-def _made(run: StageRun) -> tuple[str, ...]:
-    return tuple(name for op in run.ops() for name in op.outputs)
+def units(manifest: Manifest, stage: Stage, visible: Container[str]) -> tuple[Stage, ...]:
+    """A stage in parts that can be compared one after the other.
+
+    Mostly the stage itself. Where an integer tensor that onnxruntime shows is read inside the stage, one part per such
+    tensor and one for the rest, each from given integer tensors, so that a difference does not pass on.
+
+    Args:
+        manifest: of the graph.
+        stage: the stage.
+        visible: tensors that onnxruntime shows.
+    """
+    names = set(stage.ops)
+    ops = [op for op in manifest.ops if op.name in names]
+    made = {name: op for op in ops for name in op.outputs}
+    cuts = {n for op in ops for n in op.inputs if n in made and n in visible and _is_integer(manifest, n)}
+    shown = [n for n in made if n in cuts or n in stage.outputs]
+    if not cuts:
+        outputs = tuple(n for n in made if n in shown or n in visible)
+        return (Stage(name=stage.name, ops=stage.ops, inputs=stage.inputs, outputs=outputs),)
+    return tuple(_chain(manifest, made, cuts, name) for name in made if name in shown or name in visible)
+
+
+def _is_integer(manifest: Manifest, name: str) -> bool:
+    return manifest.tensor(name).dtype not in ("exact", "float32")
+
+
+def _chain(manifest: Manifest, made: Mapping[str, Op], cuts: set[str], output: str) -> Stage:
+    """The ops between given tensors and one output."""
+    todo, chosen, inputs = [output], set(), dict[str, None]()
+    while todo:
+        op = made[todo.pop()]
+        chosen.add(op.name)
+        for name in op.inputs:
+            if not name or manifest.tensor(name).array is not None:
+                continue
+            if name in made and name not in cuts:
+                todo.append(name)
+            else:
+                inputs[name] = None
+    ordered = tuple(op.name for op in manifest.ops if op.name in chosen)
+    return Stage(name=made[output].name, ops=ordered, inputs=tuple(inputs), outputs=(output,))

@@ -167,20 +167,57 @@ def count_of_padding(sample: Sample) -> Values | None:
 
 def wrapped_int32(sample: Sample) -> Values | None:
     """The accumulator wraps at 32 bits."""
+    found = _accumulators(sample)
+    if found is None:
+        return None
+    pairs = zip(values_of(sample), found, strict=True)
+    return tuple(v if not acc else ((acc + 2**31) % 2**32 - 2**31) * v / acc for v, (acc, _) in pairs)
+
+
+def without_dilation(sample: Sample) -> Values | None:
+    """The taps lie side by side."""
     op = main_op(sample)
-    by_name = _by_name(sample.run.manifest)
-    if op.type not in _MATRIX or sample.tensor.quant is None:
+    dilations: Any = op.attributes.get("dilations", ())
+    if all(d == 1 for d in dilations):
         return None
-    activation, weight = by_name[op.inputs[0]].quant, by_name[op.inputs[1]].quant
-    if activation is None or weight is None:
+    return evaluate(sample, op=replace(op, attributes={**op.attributes, "dilations": (1,) * len(dilations)}))
+
+
+def transposed_weight(sample: Sample) -> Values | None:
+    """A square weight of a Gemm is read the other way round."""
+    op = main_op(sample)
+    shape = _by_name(sample.run.manifest)[op.inputs[1]].shape if op.type == "Gemm" else ()
+    if len(set(shape)) != 1:
         return None
-    channels = sample.indices[:, 2 if op.type == "Conv" else -1]
-    unit = Fraction(activation.scales[0]) / Fraction(sample.tensor.quant.scales[0])
+    return evaluate(sample, op=replace(op, attributes={**op.attributes, "transB": int(not op.attributes["transB"])}))
+
+
+def inverse_perm(sample: Sample) -> Values | None:
+    """The permutation goes the other way."""
+    op = main_op(sample)
+    perm: Any = op.attributes.get("perm", ())
+    inverse = tuple(perm.index(i) for i in range(len(perm)))
+    if op.type != "Transpose" or inverse == perm:
+        return None
+    return evaluate(sample, op=replace(op, attributes={**op.attributes, "perm": inverse}))
+
+
+def reversed_inputs(sample: Sample) -> Values | None:
+    """The inputs lie side by side in reverse order."""
+    op = main_op(sample)
+    return evaluate(sample, op=replace(op, inputs=op.inputs[::-1])) if op.type == "Concat" else None
+
+
+def kernel_multiplier(sample: Sample) -> Values | None:
+    """One float32 multiplier, f32(f32(f32(alpha * sx) * sw) / sy), as the kernels of QOperator nodes have it."""
+    found = _accumulators(sample)
+    if found is None or main_op(sample).origin != "qoperator":
+        return None
+    f32 = np.float32
     values = []
-    for value, channel in zip(values_of(sample), channels, strict=True):
-        ratio = unit * Fraction(weight.scales[int(channel) if len(weight.scales) > 1 else 0])
-        acc = value / ratio
-        values.append(((acc + 2**31) % 2**32 - 2**31) * ratio)
+    for acc, (sx, sw, sy) in found:
+        multiplier = f32(f32(f32(sx) * f32(sw)) / f32(sy))
+        values.append(Fraction(float(f32(float(acc)) * multiplier)))
     return tuple(values)
 
 
@@ -196,6 +233,11 @@ VARIANTS: Final[Mapping[str, Variant]] = {
     "the constant factor behind the average is missing": without_factor,
     "count_include_pad is the other way round": count_of_padding,
     "the accumulator wraps at int32": wrapped_int32,
+    "the dilations are ignored": without_dilation,
+    "transB is the other way round": transposed_weight,
+    "the permutation is inverted": inverse_perm,
+    "the inputs are in reverse order": reversed_inputs,
+    "the float32 multiplier (sx * sw) / sy is applied": kernel_multiplier,
 }
 
 
@@ -217,3 +259,22 @@ def _zero_point_dropped(sample: Sample, position: int) -> Values | None:
         return None
     quant = replace(tensor.quant, zero_points=(0,) * len(tensor.quant.zero_points))
     return evaluate(sample, tensor=replace(tensor, quant=quant))
+
+
+def _accumulators(sample: Sample) -> list[tuple[Fraction, tuple[float, float, float]]] | None:
+    """Per element the integer that is rounded, and the float32 scales alpha * sx, sw and sy."""
+    op, by_name = main_op(sample), _by_name(sample.run.manifest)
+    if op.type not in _MATRIX or sample.tensor.quant is None:
+        return None
+    activation, weight = by_name[op.inputs[0]].quant, by_name[op.inputs[1]].quant
+    if activation is None or weight is None:
+        return None
+    alpha: Any = op.attributes.get("alpha", 1.0)
+    sx, sy = float(np.float32(alpha) * np.float32(activation.scales[0])), sample.tensor.quant.scales[0]
+    found = []
+    for value, channel in zip(values_of(sample), sample.indices[:, 2 if op.type == "Conv" else -1], strict=True):
+        sw = weight.scales[int(channel) if len(weight.scales) > 1 else 0]
+        found.append(
+            (value * Fraction(sy) / (Fraction(activation.scales[0]) * Fraction(alpha) * Fraction(sw)), (sx, sw, sy))
+        )
+    return found
