@@ -23,11 +23,6 @@ class Coded:
     point: int
     constant: Array | None
 
-    @property
-    def scalar(self) -> bool:
-        """One element altogether: onnxruntime folds it in differently."""
-        return int(np.prod(self.shape)) == 1
-
     def raw(self, values: Values, rank: int) -> Array:
         """Codes with leading axes of size 1 up to `rank` logical axes (plus the feed axis)."""
         array = self.constant[..., None] if self.constant is not None else values[self.name]

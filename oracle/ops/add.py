@@ -42,7 +42,7 @@ def _float32(op: Op, scope: Scope) -> Plan:
     """QLinearAdd of onnxruntime: everything float32, the zero point inside the rounding."""
     f32 = np.float32
     sides = [coded(op, scope, name) for name in op.inputs[:2]]
-    flip = sides[0].scalar and not sides[1].scalar
+    flip = _is_swapped(sides[0].shape, sides[1].shape)
     first, second = sides[::-1] if flip else sides
     out = scope.quant(op.outputs[0])
     za, zb, zc = f32(first.point), f32(second.point), f32(out.zero_points[0])
@@ -50,8 +50,7 @@ def _float32(op: Op, scope: Scope) -> Plan:
 
     def fused(a: Array, b: Array) -> Array:
         start = f32(zc - fma32(ra, za, f32(rb * zb)))
-        inner = start + b * rb if second.scalar else fma32(b, rb, start)
-        return fma32(a, ra, inner)
+        return fma32(a, ra, fma32(b, rb, start))
 
     def plain(a: Array, b: Array) -> Array:
         start = f32(zc - f32(f32(ra * za) + f32(rb * zb)))
@@ -63,3 +62,15 @@ def _float32(op: Op, scope: Scope) -> Plan:
         return formula(*(blocks[::-1] if flip else blocks))
 
     return float_plan(op, scope, sides, ordered)
+
+
+def _is_swapped(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether the kernel takes the second input as the first.
+
+    It does where the first one is constant along the innermost axis on which either varies, or both have one element
+    (seen in onnxruntime 1.32 on inputs on which the order decides the rounding).
+    """
+    rank = max(len(a), len(b))
+    pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+    varying = [pair for pair in pairs if pair != (1, 1)]
+    return not varying or varying[-1][0] == 1

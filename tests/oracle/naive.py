@@ -304,21 +304,31 @@ class Naive:
             return (m[0] * ia[i] + m[-1] * ib[i]) * Fraction(2) ** -op.requant.shifts[0]
 
         def kernel(i: Index) -> np.float32:
-            (qa, qb), qc = (self.quant(n) for n in names), self.quant(op.outputs[0])
-            sides = [(f32(self.broadcast(n, a.shape)[i]), self.quant(n), self.raw(n).size == 1) for n in names]
-            if sides[0][2] and not sides[1][2]:
+            qc = self.quant(op.outputs[0])
+            sides = [(f32(self.broadcast(n, a.shape)[i]), self.quant(n), self.raw(n).shape) for n in names]
+            if self.swapped(sides[0][2], sides[1][2]):
                 sides.reverse()
-            (va, qa, _), (vb, qb, scalar) = sides
+            (va, qa, _), (vb, qb, _) = sides
             ra, rb = f32(f32(qa.scales[0]) / f32(qc.scales[0])), f32(f32(qb.scales[0]) / f32(qc.scales[0]))
             za, zb, zc = f32(qa.zero_points[0]), f32(qb.zero_points[0]), f32(qc.zero_points[0])
             if not self.fma_add:
                 fixed = f32(zc - f32(f32(ra * za) + f32(rb * zb)))
                 return f32(f32(fixed + f32(va * ra)) + f32(vb * rb))
             fixed = f32(zc - fma(ra, za, f32(rb * zb)))
-            inner = f32(fixed + f32(vb * rb)) if scalar else fma(vb, rb, fixed)
-            return fma(va, ra, inner)
+            return fma(va, ra, fma(vb, rb, fixed))
 
         return self.finish(op, a + b, target=target, kernel=kernel)
+
+    @staticmethod
+    def swapped(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+        """The kernel walks over the second input where the first stands still on the innermost axis that moves."""
+        rank = max(len(a), len(b))
+        for axis in range(1, rank + 1):
+            na = a[-axis] if axis <= len(a) else 1
+            nb = b[-axis] if axis <= len(b) else 1
+            if (na, nb) != (1, 1):
+                return na == 1
+        return True
 
     def broadcast(self, name: str, shape: tuple[int, ...]) -> Array:
         return np.broadcast_to(self.raw(name), shape)
