@@ -5,9 +5,11 @@ by all three. Passes of the oracle and of onnxruntime (optimisations off) take t
 onnx.reference is slow and gets a few feeds within a time box.
 """
 
+import json
+import os
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +18,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import version_converter
+import onnxruntime as ort
 from onnx.reference import ReferenceEvaluator
 from rich.console import Console
 from rich.table import Table
@@ -24,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from manifest.errors import PortError
 from manifest.onnx_import import Imported, import_model, inspect_model
-from manifest.onnx_import.instrument import expose, quantized_outputs
+from manifest.onnx_import.instrument import expose, quantized_outputs, raise_opset
 from oracle.cpu import read_cpu_flags
 from oracle.reference.session import OFF, Session
 from oracle.reference.stagewise import chunks
@@ -37,7 +39,7 @@ CORPUS: Final = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 DEFAULT: Final = ("digits_mlp", "digits_cnn", "mnist_resnet", "cntk_mnist", "qat_")
 AIM_ORT: Final = 2.0
 AIM_REFERENCE: Final = 20.0
-MIN_OPSET: Final = 13
+OPSET: Final = 21
 _LATENCY_CALLS: Final = 40
 
 
@@ -71,23 +73,21 @@ class Row:
         return None if self.reference_ms is None else self.reference_ms / self.oracle_ms
 
 
-def load_feeds(corpus: Path, model: str, inputs: Iterable[str]) -> Feeds:
-    """Real feeds of a corpus model by input name.
+def load_feeds(corpus: Path, file: str, inputs: Iterable[str]) -> Feeds:
+    """Real feeds of a corpus file by input name.
 
     Args:
-        corpus: folder with `feeds`.
-        model: file stem.
-        inputs: input names of the model.
+        corpus: folder with `index.json` and `feeds`.
+        file: name of the file in `models`.
+        inputs: input names of the model; a single array may be called `x` whatever the input is called.
     """
-    base = model.split(".", maxsplit=1)[0]
-    names = [base, base.removesuffix("_qcdq"), base.removesuffix("_qonnx")]
-    path = next((p for n in names if (p := corpus / "feeds" / f"{n}.npz").is_file()), None)
-    if path is None:
-        msg = f"no feed for {model}"
+    index = json.loads((corpus / "index.json").read_text(encoding="utf-8"))
+    feed = next((m["feed"] for m in index.values() if f"models/{file}" in m["files"].values()), None)
+    if feed is None:
+        msg = f"no feed for {file}"
         raise FileNotFoundError(msg)
-    with np.load(path, allow_pickle=False) as stored:
-        wanted = list(inputs)
-        return {name: stored[name if name in stored else "x"] for name in wanted}
+    with np.load(corpus / "feeds" / f"{feed}.npz", allow_pickle=False) as stored:
+        return {name: stored[name if name in stored else "x"] for name in inputs}
 
 
 def timed(run: Callable[..., object], *arguments: object) -> float:
@@ -127,7 +127,7 @@ def measure(name: str, imported: Imported, feeds: Feeds, repeats: int, seconds: 
         (timed(one_oracle, one), timed(session.run_one, outputs, single))
         for one, single in zip(ones, singles, strict=False)
     ]
-    reference, why = reference_seconds(model, outputs, singles, seconds)
+    reference, why = reference_seconds(imported.model_bytes, outputs, singles, seconds)
     return Row(
         model=name,
         samples=count,
@@ -144,9 +144,9 @@ def measure(name: str, imported: Imported, feeds: Feeds, repeats: int, seconds: 
 def reference_seconds(
     model: bytes, outputs: tuple[str, ...], singles: list[Feeds], seconds: float
 ) -> tuple[float | None, str]:
-    """Seconds per sample of onnx.reference within a time box, or why there are none."""
+    """Seconds per sample of onnx.reference (opset raised) within a time box, or why there are none."""
     try:
-        evaluator = ReferenceEvaluator(raised(onnx.load_from_string(model)))
+        evaluator = ReferenceEvaluator(onnx.load_from_string(expose(raise_opset(model, OPSET), outputs)))
         spent: list[float] = []
         for feed in singles:
             spent.append(timed(evaluator.run, list(outputs), feed))
@@ -155,15 +155,6 @@ def reference_seconds(
     except Exception as error:  # noqa: BLE001  (whatever a foreign evaluator raises is the reason that is printed)
         return None, f"onnx.reference: {type(error).__name__}: {' '.join(str(error).split())[:120]}"
     return statistics.median(spent[1:] or spent), ""
-
-
-def raised(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model as onnx.reference can read it: standard Q/DQ, opset 13 or later."""
-    for node in model.graph.node:
-        if node.domain == "com.microsoft" and node.op_type in ("QuantizeLinear", "DequantizeLinear"):
-            node.domain = ""
-    version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), MIN_OPSET)
-    return version_converter.convert_version(model, MIN_OPSET) if version < MIN_OPSET else model
 
 
 def selected(corpus: Path, prefixes: tuple[str, ...]) -> Iterator[Path]:
@@ -215,23 +206,29 @@ def verdict(rows: list[Row]) -> str:
 def run(corpus: Path, prefixes: tuple[str, ...], repeats: int, seconds: float, console: Console) -> list[Row]:
     """Measure all selected models; prints what could not be measured."""
     rows: list[Row] = []
-    left: Mapping[str, str] = {}
+    left: dict[str, str] = {}
+    before = os.getloadavg()[0]
     for path in selected(corpus, prefixes):
         try:
-            feeds = load_feeds(corpus, path.stem, [given.name for given in inspect_model(path).inputs])
+            feeds = load_feeds(corpus, path.name, [given.name for given in inspect_model(path).inputs])
             imported = import_model(path, shapes={name: array.shape[1:] for name, array in feeds.items()})
             row = measure(path.stem, imported, feeds, repeats, seconds)
         except (PortError, FileNotFoundError, KeyError) as error:
-            left = {**left, path.stem: str(error).splitlines()[0]}
+            left[path.stem] = str(error).splitlines()[0]
             continue
         rows.append(row)
-        left = {**left, path.stem: row.why} if row.why else left
+        if row.why:
+            left[path.stem] = row.why
     if rows:
+        console.print(f"onnxruntime {ort.__version__}, numpy {np.__version__}, onnx {onnx.__version__}")
+        console.print(
+            f"load average before and after: {before:.1f}, {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+        )
         console.print(table_of(rows))
         console.print(verdict(rows))
-    console.print(f"not measured: {len(left)}")
+    console.print(f"not or not wholly measured: {len(left)}")
     for model, why in left.items():
-        console.print(f"  {model}: {why}", markup=False)
+        console.print(f"  {model}: {why[:200]}", markup=False)
     return rows
 
 
@@ -242,7 +239,7 @@ def run(corpus: Path, prefixes: tuple[str, ...], repeats: int, seconds: float, c
 @click.option("--seconds", type=float, default=1.5, help="Time box of onnx.reference per model.")
 def main(corpus: Path, models: tuple[str, ...], repeats: int, seconds: float) -> None:
     """Speed of the oracle against onnxruntime with optimisations off and against onnx.reference."""
-    console = Console(width=150)
+    console = Console(width=165)
     if not (corpus / "models").is_dir():
         console.print(f"no model corpus at {corpus}: nothing measured")
         return
