@@ -1,5 +1,6 @@
 """A gate in words and tables, for the end of a run and for `status`."""
 
+import shlex
 from pathlib import Path
 
 from rich.console import Console
@@ -46,11 +47,12 @@ def print_outcome(console: Console, root: Path, report: GateReport, *, has_data:
 
 def next_steps(root: Path, report: GateReport, *, has_data: bool) -> tuple[str, ...]:
     """What a person can do now, one line each."""
+    port = shlex.quote(str(root))
     if report.passed:
-        return (f"python -m phases oracle {root} --inputs x.npz --outputs y.npz runs the oracle on other inputs",)
+        return (f"python -m phases oracle {port} --inputs x.npz --outputs y.npz runs the oracle on other inputs",)
     steps = []
     if not has_data:
-        steps.append(f"python -m phases.baseline {root} --data real.npz gives the real-data items what they need")
+        steps.append(f"python -m phases.baseline {port} --data real.npz gives the real-data items what they need")
     item = first_open(report)
     if item is not None:
         steps.append(f"python -m phases explain {item.code} says what the item asks for")
@@ -58,5 +60,5 @@ def next_steps(root: Path, report: GateReport, *, has_data: bool) -> tuple[str, 
             about = (
                 f"--tensor or --op (one of {', '.join(item.subjects[:3])}) --reason ... --owner ... --until YYYY-MM-DD"
             )
-            steps.append(f"python -m phases waive {root} {item.code} {about} records that you accept it")
+            steps.append(f"python -m phases waive {port} {item.code} {about} records that you accept it")
     return tuple(steps)
