@@ -16,6 +16,7 @@ TileKind = Literal["core", "mem", "shim"]
 ActorKind = Literal["worker", "mem", "shim"]
 LinkKind = Literal["forward", "split", "join"]
 Direction = Literal["fill", "drain"]
+Side = Literal["", "produce", "consume"]
 AttributeValue = int | float | str | tuple[int, ...]
 
 
@@ -67,6 +68,8 @@ class Fifo:
         init_array: key of the values that the pool is full of at the start, None = it starts empty.
         init_objects: how many objects are there at the start (all of `init_array`, or tokens of a feedback edge).
         tensor: manifest tensor whose blocks flow here, "" for none (weights: their name too).
+        consumer_shape: of the objects that the consumers get, where it is not `shape` (IRON's `consumer_obj_type`): each
+            object is cut into them, so its elements are a multiple of theirs; () = the same.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Fifo:
     init_array: str | None = None
     init_objects: int = 0
     tensor: str = ""
+    consumer_shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,27 +130,36 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquire:
-    """Hold `count` objects of a fifo: absolute, as in IRON (what is held already counts). Blocks."""
+    """Hold `count` objects of a fifo: absolute, as in IRON (what is held already counts). Blocks.
+
+    `side` says which end is meant where the worker is both producer and consumer of the fifo; "" = the one it is.
+    """
 
     fifo: str
     count: int
+    side: Side = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """Give back the oldest `count` objects held of a fifo."""
+    """Give back the oldest `count` objects held of a fifo; `side` as in `Acquire`."""
 
     fifo: str
     count: int
+    side: Side = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """What a kernel gets: the `index`-th object held of a fifo (0 = oldest), a buffer, or the cascade."""
+    """What a kernel gets: the `index`-th object held of a fifo (0 = oldest), a buffer, or the cascade.
+
+    `side` as in `Acquire`.
+    """
 
     kind: Literal["fifo", "buffer", "cascade_in", "cascade_out"]
     name: str = ""
     index: int = 0
+    side: Side = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,19 +169,20 @@ class Call:
     Attributes:
         kernel: name of a row in `Design.kernels`.
         arguments: in the order of the kernel's parameters.
-        scalars: compile-time or run-time integers (row number, border flag, ...), by name.
+        scalars: integers by name (row number, border flag, ...), or the variable of an enclosing loop as `@counter`,
+            `@counter*2`, `@counter*2+1`, `@counter-1`.
         macs: multiply-accumulates of this call, for the timing model.
     """
 
     kernel: str
     arguments: tuple[Argument, ...]
-    scalars: tuple[tuple[str, int], ...] = ()
+    scalars: tuple[tuple[str, int | str], ...] = ()
     macs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """Repeat a body; `counter` names the loop variable that a `Call` may use as a scalar (`row=@counter`)."""
+    """Repeat a body; `counter` names the loop variable, 0 to `times` - 1, that a `Call` may use as a scalar."""
 
     times: int
     body: "tuple[Step, ...]"
@@ -190,6 +204,7 @@ class Kernel:
         rounding: mode that it sets at entry, "" = it relies on what the tile is in.
         saturation: likewise.
         program_bytes: assumed size of its code.
+        table_bytes: data memory of its tables that are no `Buffer` (the tables of a library routine).
     """
 
     name: str
@@ -199,6 +214,7 @@ class Kernel:
     rounding: str = "conv_even"
     saturation: str = "saturate"
     program_bytes: int = 0
+    table_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,11 +240,17 @@ class Worker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade:
-    """A cascade stream from one worker to a neighbour (south or east of it)."""
+    """A cascade stream from one worker to a neighbour (south or east of it).
+
+    Attributes:
+        depth: words that the stream holds.
+        words: words of what one call puts on it; 0 = more than it holds, so that a call ends only with its reader's.
+    """
 
     source: str
     target: str
     depth: int = 4
+    words: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +266,8 @@ class Transfer:
         sizes: access pattern, outer to inner, elements; () = contiguous.
         strides: likewise.
         wait: the host waits for its end.
-        group: tasks of a group are waited for together; "" = none.
+        group: tasks of a group are waited for together, as soon as the last of them was started; "" = at the end of
+            the sequence (IRON's default group).
     """
 
     fifo: str
