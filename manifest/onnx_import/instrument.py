@@ -11,10 +11,9 @@ import onnx
 from onnx import version_converter
 
 from manifest.onnx_import.order import sort_nodes
-from manifest.onnx_import.strip import strip_quantization
 from manifest.onnx_import.validate_facts import gather, is_dequantize, is_quantize
 
-__all__ = ["expose", "extract", "quantized_outputs", "raise_opset", "strip_quantization"]
+__all__ = ["expose", "extract", "quantized_outputs", "raise_opset"]
 
 TypeAndShape = tuple[int, Sequence[int]]
 """ONNX element type (`onnx.TensorProto.INT8`, ...) and shape of a tensor."""
@@ -45,7 +44,7 @@ def _makes_codes(node: onnx.NodeProto) -> bool:
     if not node.output or not node.output[0]:
         return False
     if node.op_type == "QGemm":
-        return len(node.input) > 7 and bool(node.input[7])
+        return len(node.input) > 8 and bool(node.input[8])
     return is_quantize(node) or node.op_type.startswith("QLinear")
 
 

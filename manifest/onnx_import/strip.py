@@ -1,9 +1,10 @@
-"""The float meaning of a QDQ file: rounding removed, weights as the floats that their codes stand for.
+"""The float meaning of a quantised file: rounding removed, weights as the floats that their codes stand for.
 
 Why not simply drop the pairs: quantizers remove a Relu (or a Relu6) in front of a Q whose codes begin at the zero
 point, because the Q clips there anyway. Without the Q the clip has to come back, or the float model is another model.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from onnx import numpy_helper
 
 from manifest.errors import Problem, RefusedError
 from manifest.model import QRANGE
+from manifest.onnx_import.as_qdq import as_qdq
 from manifest.onnx_import.names import Names
 from manifest.onnx_import.order import sort_nodes
 from manifest.onnx_import.validate_facts import (
@@ -170,27 +172,42 @@ class _Stripper:
             self.codes[name] = first
 
 
-def strip_quantization(model_bytes: bytes) -> bytes:
-    """The float model that a QDQ file means.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloatMeaning:
+    """The float model that a quantised file means.
+
+    Attributes:
+        model_bytes: the model; graph inputs and outputs have the names of the file.
+        floats: tensor of codes -> the float tensor that it is the rounding of.
+    """
+
+    model_bytes: bytes
+    floats: Mapping[str, str]
+
+
+def strip_quantization(model_bytes: bytes) -> FloatMeaning:
+    """The float model that a quantised file means.
 
     Every Q/DQ pair on an activation is removed (a clip at 0 or at 0 and 6 that the Q had taken over comes back as
     Relu and Min), as is a Clip of codes between them; weights and biases become float32; outputs that were codes
-    become floats of the same name.
+    become floats of the same name. QOperator nodes become the float ops that their scales stand for.
 
     Raises:
-        RefusedError: QOperator nodes, or an op between Q and DQ that means nothing on floats.
+        RefusedError: a node that means nothing on floats.
     """
     model: onnx.ModelProto = onnx.ModelProto.FromString(model_bytes)
     graph = model.graph
     sort_nodes(graph)
+    as_qdq(graph)
     for node in graph.node:
         if node.op_type.startswith("QLinear") or node.op_type in _INTEGER_OPS:
-            raise _refused(node, "is a QOperator node, and only QDQ files have a float meaning")
+            raise _refused(node, "has no float meaning here")
     stripper = _Stripper(graph)
     for node in graph.node:
         stripper.visit(node)
+    floats = {name: stripper.resolve(name) for name in stripper.codes}
     _finish(graph, stripper)
-    return bytes(model.SerializeToString(deterministic=True))
+    return FloatMeaning(model_bytes=bytes(model.SerializeToString(deterministic=True)), floats=floats)
 
 
 def _finish(graph: onnx.GraphProto, stripper: _Stripper) -> None:
@@ -230,5 +247,5 @@ def _dequantized(node: onnx.NodeProto, codes: Array, quant: _Codes) -> Array:
 
 def _refused(node: onnx.NodeProto, what: str) -> RefusedError:
     """A node that has no float meaning here."""
-    problem = Problem(code="ONNX-NO-FLOAT-MEANING", where=node_label(node), what=what, expected="a QDQ model")
+    problem = Problem(code="ONNX-NO-FLOAT-MEANING", where=node_label(node), what=what)
     return RefusedError((problem,))

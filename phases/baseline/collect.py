@@ -182,16 +182,17 @@ def _float_side(prepared: Prepared, options: BaselineOptions) -> tuple[AccuracyM
     """The float model to hold the accuracy against: the person's own, or the file with its Q/DQ removed."""
     imported = prepared.imported
     model, against = prepared.float_model, FLOAT_MODEL
+    floats = float_names(imported.model_bytes)
     if model is None:
         against = OWN_MEANING
         try:
-            model = strip_quantization(imported.model_bytes)
+            meaning = strip_quantization(imported.model_bytes)
         except RefusedError:
-            model = None
-    layers: dict[str, str] = {}
-    if model is not None:
-        present = tensor_names(model)
-        layers = {q: f for q, f in float_names(imported.model_bytes).items() if f in present}
+            floats = {}
+        else:
+            model, floats = meaning.model_bytes, dict(meaning.floats)
+    present = frozenset() if model is None else tensor_names(model)
+    layers = {codes: name for codes, name in floats.items() if name in present}
     meter = AccuracyMeter(
         manifest=imported.manifest, layers=layers, limits=options.declared.thresholds, against=against
     )

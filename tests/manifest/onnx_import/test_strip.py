@@ -24,7 +24,7 @@ def run(model_bytes: bytes, feeds: Mapping[str, Any]) -> list[Array]:
 
 
 def stripped(made: onnx.ModelProto) -> tuple[bytes, list[str]]:
-    data = strip_quantization(made.SerializeToString())
+    data = strip_quantization(made.SerializeToString()).model_bytes
     graph = onnx.load_from_string(data).graph
     onnx.checker.check_model(onnx.load_from_string(data))
     return data, [n.op_type for n in graph.node]
@@ -109,10 +109,11 @@ def test_integer_graph_input_stays_quantised() -> None:
     assert run(data, {"x": np.array([[1, 2, 3, -4]], np.int8)})[0].tolist() == [[0.5, 1, 1.5, -2]]
 
 
-def test_refusals_name_the_node(shared: Path) -> None:
-    made = load_model(shared / "corpus" / "models" / "digits_cnn.qop_u8s8_pt.onnx")
-    with pytest.raises(RefusedError, match=r"QLinearConv.*QOperator"):
-        strip_quantization(made.SerializeToString())
+def test_refusals_name_the_node() -> None:
+    scales = ["s", "z", "s", "z"]
+    integer = model([node("QLinearSigmoid", ["x", *scales], ["y"], "lut", domain="com.microsoft")], [tensor("s", 0.5)])
+    with pytest.raises(RefusedError, match="QLinearSigmoid"):
+        strip_quantization(integer.SerializeToString())
     bad = model(
         [
             node("QuantizeLinear", ["x", "s"], ["q"]),
@@ -134,6 +135,10 @@ def test_refusals_name_the_node(shared: Path) -> None:
         ("digits_cnn", "quark_xint8", 35),
         ("mnist_resnet", "quark_a8w8", 40),
         ("cntk_mnist", "quark_a8w8", 35),
+        ("digits_mlp", "qop_s8s8_pc", 40),
+        ("digits_cnn", "qop_u8s8_pt", 35),
+        ("mnist_resnet", "qop_u8u8_pt", 35),
+        ("mnist_resnet", "qop_s8s8_pc", 35),
         ("rapidocr_cls", "qdq_u8s8_pc", 100),
     ],
 )
@@ -142,7 +147,7 @@ def test_float_meaning_of_a_corpus_model_is_its_float_original(
 ) -> None:
     """Weights differ by their quantization only; where the file keeps float weights the two are the same model."""
     models = shared / "corpus" / "models"
-    data = strip_quantization(load_model(models / f"{stem}.{variant}.onnx").SerializeToString())
+    data = strip_quantization(load_model(models / f"{stem}.{variant}.onnx").SerializeToString()).model_bytes
     original = load_model(models / f"{stem}.onnx").SerializeToString()
     graph = onnx.load_from_string(data).graph
     assert not any(n.op_type == "QuantizeLinear" for n in graph.node)
@@ -153,3 +158,11 @@ def test_float_meaning_of_a_corpus_model_is_its_float_original(
     true = np.stack([run(original, {name: sample})[0] for sample in samples]).astype(np.float64)
     noise = float(((own - true) ** 2).sum())
     assert 10 * np.log10(float((true**2).sum()) / max(noise, 1e-300)) >= least_db
+
+
+def test_codes_are_paired_with_the_float_behind_the_clip_that_the_q_took_over() -> None:
+    made = model(qdq_pair("x", "y"), [tensor("s", 0.5), tensor("z", 0, np.uint8)])
+    meaning = strip_quantization(made.SerializeToString())
+    (name,) = meaning.floats.values()
+    (relu,) = [n for n in onnx.load_from_string(meaning.model_bytes).graph.node if n.op_type == "Relu"]
+    assert name == relu.output[0]
