@@ -96,6 +96,13 @@ def _node_problems(node: onnx.NodeProto, facts: Facts, opset: int) -> Iterator[P
         if integer(node, "block_size", 0) != 0:
             yield _blocked(node, facts)
             return
+    if node.op_type == "QGemm" and (len(node.input) > 7 and node.input[7] != "") != (len(node.input) > 8):
+        yield Problem(
+            code="ONNX-QUANT-INPUTS",
+            where=node_label(node),
+            what="QGemm needs both scale and zero point of its output, or neither",
+            remedy="give the zero point (0 where it was meant to be left out)",
+        )
     for operand in operands(node):
         yield from _scale_problems(operand, facts)
         yield from _zero_point_problems(operand, facts)

@@ -311,6 +311,18 @@ def test_qgemm_scales_follow_trans_b(transposed: int, count: int, right: bool) -
     assert codes(made) == ([] if right else ["ONNX-SCALE-AXIS"])
 
 
+@pytest.mark.parametrize(("tail", "right"), [([], True), (["s"], False), (["s", "z"], True), (["", "z"], False)])
+def test_qgemm_output_has_scale_and_zero_point_or_neither(tail: list[str], right: bool) -> None:
+    nodes = [
+        node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        node("QGemm", ["q", "s", "z", "w", "s", "z", "", *tail], ["y"], "gemm", domain="com.microsoft"),
+    ]
+    initializers = [tensor("s", 1.0), tensor("z", 0, np.uint8), tensor("w", np.ones((4, 4)), np.uint8)]
+    outputs = [value("y", (1, 4), T.UINT8 if "z" in tail else T.FLOAT)]
+    made = model(nodes, initializers, outputs=outputs, imports={"com.microsoft": 1})
+    assert codes(made) == ([] if right else ["ONNX-QUANT-INPUTS"])
+
+
 def test_qlinear_concat_scales_of_every_input() -> None:
     names = ["ys", "z", "q", "s0", "z", "q", "s1", "z"]
     nodes = [
