@@ -44,7 +44,7 @@ def has_one_meaning(op: Op, tensors: Mapping[str, Tensor]) -> bool:
     True for integer shifts, unchanged codes, QOperator formulas, ops that do not requantise, and QuantizeLinear of a
     float tensor (a single division and rounding).
     """
-    if op.requant is None or op.requant.reference != "rational":
+    if op.origin == "qoperator" or op.requant is None or op.requant.reference != "rational":
         return True
     return op.type == "QuantizeLinear" and tensors[op.inputs[0]].dtype == "float32"
 

@@ -1,12 +1,11 @@
 """How far accumulators get: the sum for inputs that follow the signs of the weights, straight from the definition.
 
 Why beside the proved bound: the bound comes from the importer's own figures, and nothing else would notice one that is
-too small. What an input reaches is never beyond a bound that holds.
+too small. A bound that holds is never below what an input reaches.
 """
 
-from collections.abc import Mapping
-from fractions import Fraction
-from math import ceil, prod
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -17,18 +16,20 @@ from manifest.model import QRANGE, Manifest, Op, Tensor
 Array = npt.NDArray[Any]
 Range = tuple[int, int]
 
-_PASSING: Final = frozenset({"Reshape", "Flatten", "Transpose", "MaxPool", "Relu", "Clip", "Identity", "Reinterpret"})
+_PASSING: Final = frozenset({"Reshape", "Flatten", "Transpose", "MaxPool", "Relu", "Clip", "Reinterpret", "Identity"})
+_AVERAGES: Final = frozenset({"AveragePool", "GlobalAveragePool"})
 
 
 def reached(manifest: Manifest, arrays: Mapping[str, Array]) -> dict[str, int]:
-    """Largest |accumulator| that an input makes, by op that has a proved bound.
+    """Largest |accumulator| that made-up inputs give, by op that has a bound and whose sums are known here.
 
     Args:
         manifest: of the model.
         arrays: its constants.
     """
     look = _Look(manifest, arrays)
-    return {op.name: look.reach(op) for op in manifest.ops if op.accumulator is not None}
+    found = ((op.name, look.reach(op)) for op in manifest.ops if op.accumulator is not None)
+    return {name: value for name, value in found if value is not None}
 
 
 class _Look:
@@ -41,6 +42,19 @@ class _Look:
         for op in manifest.ops:
             self._ranges[op.outputs[0]] = self._range_behind(op)
 
+    def reach(self, op: Op) -> int | None:
+        """Largest |accumulator| of an op; None where it is no sum of codes."""
+        if any(n and self._tensors[n].quant is None and self._tensors[n].array is None for n in op.inputs):
+            return None
+        if op.type in ("Conv", "Gemm", "MatMul"):
+            return self._product(op)
+        if op.type == "Add" and op.requant is not None:
+            return self._sum(op)
+        if op.type in _AVERAGES:
+            shape: Any = op.attributes.get("kernel_shape", self._tensors[op.inputs[0]].shape[2:])
+            return int(prod(shape)) * self._largest(op.inputs[0])
+        return None
+
     def _range(self, name: str) -> Range:
         """Lowest and highest code of a tensor."""
         tensor = self._tensors[name]
@@ -52,70 +66,75 @@ class _Look:
     def _range_behind(self, op: Op) -> Range:
         low, high = QRANGE.get(self._tensors[op.outputs[0]].dtype, (0, 0))
         if op.requant is not None:
-            low, high = max(low, op.requant.qmin), min(high, op.requant.qmax)
-        if op.type not in _PASSING or op.requant is None or op.requant.reference != "identity":
-            return low, high
-        first, last = self._range(op.inputs[0])
-        return min(max(first, low), high), min(max(last, low), high)
+            low, high = op.requant.qmin, op.requant.qmax
+        if op.type in _PASSING and op.requant is not None and op.requant.reference == "identity":
+            first, last = self._range(op.inputs[0])
+            return min(max(first, low), high), min(max(last, low), high)
+        return low, high
 
     def _centred(self, name: str) -> Range:
-        """Lowest and highest code less the zero point."""
+        """Lowest and highest code less the zero point (of an activation, or of a constant with one)."""
         low, high = self._range(name)
-        points = _points(self._tensors[name])
-        return low - max(points), high - min(points)
+        point = _points(self._tensors[name])[0]
+        return low - point, high - point
 
     def _largest(self, name: str) -> int:
         return max(abs(v) for v in self._centred(name))
 
-    def reach(self, op: Op) -> int:
-        """Largest |accumulator| of an op."""
-        if op.type in ("Conv", "Gemm", "MatMul"):
-            return self._product(op)
-        if op.type == "Add" and op.requant is not None:
-            pairs = zip(op.requant.multipliers, op.inputs, strict=True)
-            inside = _points(self._tensors[op.outputs[0]])[0] << op.requant.shifts[0]
-            return sum(m * self._largest(n) for m, n in pairs) + (abs(inside) if op.requant.zero_point_inside else 0)
-        kernel: Any = op.attributes.get("kernel_shape", self._tensors[op.inputs[0]].shape[2:])
-        return prod(kernel) * self._largest(op.inputs[0]) if "Average" in op.type else self._largest(op.inputs[0])
+    def _sum(self, op: Op) -> int | None:
+        requant = op.requant
+        if requant is None or len(requant.multipliers) != len(op.inputs):
+            return None
+        total = sum(m * self._largest(n) for m, n in zip(requant.multipliers, op.inputs, strict=True))
+        point = _points(self._tensors[op.outputs[0]])[0] if requant.zero_point_inside else 0
+        return total + (abs(point) << max(requant.shifts[0], 0))
 
     def _product(self, op: Op) -> int:
         x, w = op.inputs[:2]
-        if self._tensors[w].array is None or self._tensors[x].array is not None:
-            constant, other = (x, w) if self._tensors[x].array is not None else (w, x)
-            depth = self._tensors[x].shape[-1]
-            if self._tensors[constant].array is None:
-                return depth * self._largest(x) * self._largest(w)
-            return self._signed(self._channels(op, constant, left=True), self._centred(other), [Fraction(0)])
-        return self._signed(self._channels(op, w), self._centred(x), self._bias(op))
+        left = self._tensors[x].array is not None
+        if left or self._tensors[w].array is not None:
+            constant, other = (x, w) if left else (w, x)
+            return self._signed(op, self._rows(op, constant, left=left), self._centred(other))
+        return self._tensors[x].shape[-1] * self._largest(x) * self._largest(w)
 
-    def _signed(self, weights: Array, limits: Range, bias: list[Fraction]) -> int:
-        """Largest |sum| over the channels (the rows) with every input at the end that helps."""
+    def _signed(self, op: Op, rows: Array, limits: Range) -> int:
+        """Largest |sum| of a row with every input at the end that helps, bias included."""
         low, high = limits
-        most = np.maximum(weights * low, weights * high).sum(axis=1).tolist()
-        least = np.minimum(weights * low, weights * high).sum(axis=1).tolist()
-        added = bias * len(most) if len(bias) == 1 else bias
-        return max(
-            max(abs(ceil(top + b)), abs(ceil(-bottom - b))) for top, bottom, b in zip(most, least, added, strict=True)
-        )
+        most = np.maximum(rows * low, rows * high).sum(axis=1).tolist()
+        least = np.minimum(rows * low, rows * high).sum(axis=1).tolist()
+        bias, promotion = self._bias(op)
+        sums = [
+            max(abs((end << promotion[i % len(promotion)]) + bias[i % len(bias)]) for end in ends)
+            for i, ends in enumerate(zip(most, least, strict=True))
+        ]
+        return max(sums, default=0)
 
-    def _channels(self, op: Op, name: str, *, left: bool = False) -> Array:
-        """Weights less zero points, int64, one row per output channel (and matrix of a batch)."""
+    def _rows(self, op: Op, name: str, *, left: bool) -> Array:
+        """Weights less zero points, int64, one row per output channel (of each matrix of a batch)."""
         tensor = self._tensors[name]
         codes = self._arrays[str(tensor.array)].astype(np.int64)
         points = np.asarray(_points(tensor), np.int64)
-        if len(points) > 1 and tensor.quant is not None and tensor.quant.axis is not None:
+        if tensor.quant is not None and len(points) > 1:
             points = points.reshape([-1 if i == tensor.quant.axis else 1 for i in range(codes.ndim)])
         codes = codes - points
-        rows_last = op.type != "Conv" and not (op.type == "Gemm" and op.attributes.get("transB")) and not left
-        if rows_last and codes.ndim > 1:
-            codes = np.moveaxis(codes, -1, 0).reshape(codes.shape[-1], -1, codes.shape[-2]).swapaxes(1, 2).swapaxes(1, 2)
-            return codes.reshape(-1, codes.shape[-1])
-        if left or codes.ndim == 1:
-            return codes.reshape(-1, codes.shape[-1])
-        return codes.reshape(codes.shape[0], -1)
+        if op.type == "Conv":
+            return codes.reshape(codes.shape[0], -1)
+        inner_last = left or codes.ndim == 1 or (op.type == "Gemm" and bool(op.attributes.get("transB")))
+        turned = codes if inner_last else codes.swapaxes(-1, -2)
+        return turned.reshape(-1, turned.shape[-1])
 
-    def _bias(self, op: Op) -> list[Fraction]:
-        return [Fraction(0)]
+    def _bias(self, op: Op) -> tuple[Sequence[int], Sequence[int]]:
+        """Integers that are added to the accumulator, and how far it is shifted left first; one or one per channel."""
+        name = op.inputs[2] if len(op.inputs) > 2 else ""
+        if not name or op.bias is None:
+            return (0,), (0,)
+        key = op.bias.target_array if op.bias.kind == "rescaled" else self._tensors[name].array
+        if key is None:
+            return (0,), (0,)
+        codes = self._arrays[key].reshape(-1).tolist()
+        shifts = op.bias.shifts or (0,)
+        added = [c << max(shifts[i % len(shifts)], 0) for i, c in enumerate(codes)]
+        return added, [max(-s, 0) for s in shifts]
 
 
 def _points(tensor: Tensor) -> tuple[int, ...]:
