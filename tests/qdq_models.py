@@ -73,7 +73,9 @@ class Sketch:
         out = out or self._fresh("v")
         return self.dq(self.q(x, scale, zero, dtype, out=f"{out}.q"), scale, zero, dtype, out=out)
 
-    def weight(self, value: Any, scale: Any, zero: Any = 0, dtype: Any = np.int8, name: str = "", **attributes: Any) -> str:
+    def weight(
+        self, value: Any, scale: Any, zero: Any = 0, dtype: Any = np.int8, name: str = "", **attributes: Any
+    ) -> str:
         """A dequantised initializer."""
         zeros = np.broadcast_to(np.asarray(zero), np.asarray(scale).shape)
         return self.dq(self.const(value, dtype, name or self._fresh("w")), scale, zeros, dtype, **attributes)

@@ -53,11 +53,14 @@ def _linear(node: Node, x: Operand, weight: Weight, out_rank: int, bias: str, *,
 
 
 def lower(node: Node, b: Builder) -> None:
-    """MatMul between DequantizeLinear and QuantizeLinear (or an exact result)."""
+    """MatMul between DequantizeLinear and QuantizeLinear (or an exact result).
+
+    A third input, which ONNX does not have, is the bias of a folded BatchNormalization.
+    """
     rank = len(b.shape(node.outputs[0]))
     if node.input(1) in b.graph.constants:
         weight = qdq_weight(b, node, 1, _channel_axis(b, node, 1, right=True))
-        lower_qdq(b, _linear(node, quantised(b, node, 0), weight, rank, "", x_first=True))
+        lower_qdq(b, _linear(node, quantised(b, node, 0), weight, rank, node.input(2), x_first=True))
     elif node.input(0) in b.graph.constants:
         weight = qdq_weight(b, node, 0, None)
         lower_qdq(b, _linear(node, quantised(b, node, 1), weight, rank, "", x_first=False))

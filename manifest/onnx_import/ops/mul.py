@@ -40,13 +40,15 @@ def lower(node: Node, b: Builder) -> None:
         emit_chain(b, _product(b, node, operand(b, value.tensor), factor, qoperator=False), chain)
         return
     units = b.units.get(value.tensor)
-    scaled = (
-        None
-        if units is None
-        else Units(values=tuple(u * factor.scale for u in units.values), axis=units.axis, integral=units.integral)
-    )
-    if scaled is None:
-        raise refusal(node, "ONNX-UNITS", f"input {value.tensor!r} has no common scale")
+    if units is None or len(units.values) > 1:
+        raise refusal(
+            node,
+            "ONNX-UNITS",
+            f"input {node.input(1 - position)!r} is exact with one scale per channel",
+            expected="a QuantizeLinear in front of the Mul",
+            remedy="quantize the input of the Mul, or its producer's weights per tensor",
+        )
+    scaled = Units(values=(units.values[0] * factor.scale,), integral=units.integral)
     emit_chain(b, _draft(node, (value.tensor, factor.name), scaled, powers=True), chain)
 
 

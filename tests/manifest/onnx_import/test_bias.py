@@ -9,7 +9,7 @@ from manifest.onnx_import.quant import per_tensor, quantization
 WEIGHTS = per_tensor(2.0**-8)
 
 
-def codes(*values: int) -> np.ndarray:  # type: ignore[type-arg]
+def codes(*values: int) -> np.ndarray:
     return np.array(values, np.int32)
 
 
@@ -62,7 +62,9 @@ def test_a_float_bias_is_rounded_half_even_for_the_target(value: float, expected
     assert plan.rescaled.tolist() == [expected]
 
 
-@pytest.mark.parametrize(("value", "expected"), [(2.0**31 - 1, 2**31 - 1), (2.0**31 + 2**8, 2**31 - 1), (-(2.0**32), -(2**31))])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(2.0**31 - 1, 2**31 - 1), (2.0**31 + 2**8, 2**31 - 1), (-(2.0**32), -(2**31))]
+)
 def test_a_rescaled_bias_saturates_to_int32_and_its_bound_says_so(value: float, expected: int) -> None:
     plan = plan_bias(np.array([value], np.float64), None, Fraction(1), per_tensor(1.0))
     assert plan.rescaled is not None

@@ -1,10 +1,12 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.qdq_models import Sketch, linear
 
 
-def depthwise(largest: list[int], *, scale: object = 0.5, zero: int = 0, dtype: type = np.int8) -> Sketch:
+def depthwise(largest: list[int], *, scale: Any = 0.5, zero: int = 0, dtype: type = np.int8) -> Sketch:
     s = Sketch()
     x = s.qdq(s.input("x", (1, len(largest), 3, 3)), 0.5)
     w = np.array(largest).reshape(-1, 1, 1, 1) + zero
@@ -43,7 +45,9 @@ def test_exceptions_to_the_powers_of_two_are_listed_by_name() -> None:
     assert scheme.not_power_of_two == ("w", "y.q")
 
 
-@pytest.mark.parametrize(("dtype", "zero", "word"), [(np.uint8, 128, "symmetric"), (np.uint8, 127, "asymmetric"), (np.int8, 1, "asymmetric")])
+@pytest.mark.parametrize(
+    ("dtype", "zero", "word"), [(np.uint8, 128, "symmetric"), (np.uint8, 127, "asymmetric"), (np.int8, 1, "asymmetric")]
+)
 def test_symmetric_means_the_middle_of_the_type(dtype: type, zero: int, word: str) -> None:
     s = Sketch()
     s.output(s.qdq(s.input("x", (1, 2)), 0.5, zero, dtype, out="y"), (1, 2))

@@ -24,7 +24,14 @@ from manifest.onnx_import.shapes import (
 
 def node(op_type: str = "Conv", **attributes: Any) -> Node:
     return Node(
-        index=0, name="n", key=f":{op_type}", domain="", type=op_type, inputs=("x",), outputs=("y",), attributes=attributes
+        index=0,
+        name="n",
+        key=f":{op_type}",
+        domain="",
+        type=op_type,
+        inputs=("x",),
+        outputs=("y",),
+        attributes=attributes,
     )
 
 
@@ -44,7 +51,7 @@ def onnxruntime_shape(op_type: str, shape: tuple[int, ...], weight: tuple[int, .
     options.intra_op_num_threads = 1
     try:
         session = onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        feeds = {n: np.ones(s, np.float32) for n, s in zip(names, (shape, weight), strict=False)}
+        feeds = {n: np.ones(s or (), np.float32) for n, s in zip(names, (shape, weight), strict=False)}
         return session.run(None, feeds)[0].shape
     except Exception:  # noqa: BLE001  (onnxruntime's own exceptions share no base)
         return None
@@ -57,24 +64,20 @@ PAIR = st.tuples(SMALL, SMALL)
 @settings(max_examples=150)
 @given(
     size=st.tuples(st.integers(1, 12), st.integers(1, 12)),
-    kernel=PAIR,
-    strides=PAIR,
-    dilations=PAIR,
+    window_of=st.tuples(PAIR, PAIR, PAIR),
     pads=st.tuples(*[st.integers(0, 2)] * 4),
     ceil_mode=st.booleans(),
 )
 def test_pools_are_sized_as_in_onnxruntime(
-    size: tuple[int, int],
-    kernel: tuple[int, int],
-    strides: tuple[int, int],
-    dilations: tuple[int, int],
-    pads: tuple[int, int, int, int],
-    ceil_mode: bool,
+    size: tuple[int, int], window_of: tuple[tuple[int, int], ...], pads: tuple[int, int, int, int], ceil_mode: bool
 ) -> None:
+    kernel, strides, dilations = window_of
     attributes = {"strides": strides, "pads": pads, "dilations": dilations}
     # onnxruntime divides -1 by 2 to 0 and so pools over a window that is larger than its padded input
     assume(all(size[i] + pads[i] + pads[i + 2] > (kernel[i] - 1) * dilations[i] for i in (0, 1)))
-    expected = onnxruntime_shape("MaxPool", (1, 1, *size), None, kernel_shape=kernel, ceil_mode=int(ceil_mode), **attributes)
+    expected = onnxruntime_shape(
+        "MaxPool", (1, 1, *size), None, kernel_shape=kernel, ceil_mode=int(ceil_mode), **attributes
+    )
     assume(expected is not None)
     got = window(node("MaxPool", **attributes), (1, 1, *size), kernel, ceil_mode=ceil_mode)
     assert (1, 1, *got.output) == expected
@@ -149,7 +152,9 @@ def test_broadcast_equals_numpy(left: list[int], right: list[int]) -> None:
         assert broadcast(node(), [tuple(left), tuple(right)]) == expected
 
 
-@given(left=st.lists(st.integers(1, 3), min_size=1, max_size=4), right=st.lists(st.integers(1, 3), min_size=1, max_size=4))
+@given(
+    left=st.lists(st.integers(1, 3), min_size=1, max_size=4), right=st.lists(st.integers(1, 3), min_size=1, max_size=4)
+)
 def test_matmul_equals_numpy(left: list[int], right: list[int]) -> None:
     try:
         expected = np.matmul(np.ones(left), np.ones(right)).shape

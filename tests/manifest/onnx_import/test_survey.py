@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from manifest.errors import RefusedError
+from manifest.onnx_import import import_bytes
 from tests.qdq_models import Sketch, linear
 
 
@@ -55,7 +56,5 @@ def test_unused_opset_imports_are_a_note() -> None:
     for domain in ("com.amd.quark", "org.pytorch.aten"):
         entry = proto.opset_import.add()
         entry.domain, entry.version = domain, 1
-    from manifest.onnx_import import import_bytes
-
     notes = [n for n in import_bytes(proto.SerializeToString()).manifest.notes if n.code == "OPSET-UNUSED"]
     assert [n.text for n in notes] == ["unused opset imports ignored: com.amd.quark, org.pytorch.aten"]

@@ -7,7 +7,9 @@ from manifest.errors import RefusedError
 from tests.qdq_models import Sketch, array_of, assert_exact, op_of, types
 
 
-def add(scales: tuple[float, float, float], *, zeros: tuple[int, int, int] = (0, 0, 0), shapes: Any = ((1, 4), (1, 4))) -> Sketch:
+def add(
+    scales: tuple[float, float, float], *, zeros: tuple[int, int, int] = (0, 0, 0), shapes: Any = ((1, 4), (1, 4))
+) -> Sketch:
     s = Sketch()
     x = s.qdq(s.input("x", shapes[0]), scales[0], zeros[0], out="a")
     y = s.qdq(s.input("u", shapes[1]), scales[1], zeros[1], out="b")
@@ -81,14 +83,16 @@ def test_float_constants_become_integers_times_a_power_of_two(values: list[float
     tensor = imported.manifest.tensor("k")
     assert tensor.quant is not None
     assert tensor.quant.exponents is not None
-    assert (array_of(imported, "k") * tensor.quant.scales[0]).tolist() == np.float32(values).astype(float).tolist()
+    assert (array_of(imported, "k") * tensor.quant.scales[0]).tolist() == np.array(values, np.float32).astype(
+        float
+    ).tolist()
 
 
 @pytest.mark.parametrize("values", [[1e-9, 1e9], [np.inf], [np.nan]])
 def test_float_constants_that_integers_cannot_hold_are_refused(values: list[float]) -> None:
     s = Sketch()
     k = s.const(np.resize(values, 4), np.float32, "k")
-    with pytest.raises(RefusedError, match="'k' is not (quantised|finite)"):
+    with pytest.raises(RefusedError, match=r"'k' is not (quantised|finite)"):
         with_constant(k, s).load()
 
 

@@ -121,7 +121,9 @@ def test_a_float_bias_is_kept_and_rounded_for_the_target() -> None:
     assert op.bias.kind == "rescaled"
     assert op.bias.target_array is not None
     unit = 0.25 * 2.0**-6
-    assert imported.arrays[op.bias.target_array].tolist() == [round(v / unit) for v in np.float32([0.7, -0.1, 3.0, 0.0])]
+    assert imported.arrays[op.bias.target_array].tolist() == [
+        round(v / unit) for v in np.array([0.7, -0.1, 3.0, 0.0], np.float32)
+    ]
     assert imported.manifest.tensor("bf").dtype == "float32"
     assert op.requant is not None
     assert (op.requant.reference, op.requant.target) == ("rational", "srs")
@@ -155,7 +157,7 @@ def test_scales_along_the_input_channels_are_refused() -> None:
 def test_an_unquantised_weight_names_the_node() -> None:
     s = conv()
     s.nodes[-3].input[1] = s.const(np.ones((4, 4, 3, 3)), np.float32, "wf")
-    with pytest.raises(RefusedError, match="weight of Conv 'conv' is not quantised; .*got float32 'wf'"):
+    with pytest.raises(RefusedError, match=r"weight of Conv 'conv' is not quantised; .*got float32 'wf'"):
         s.load()
 
 
@@ -186,7 +188,11 @@ def test_qlinearconv_is_a_conv_with_the_kernels_formula(bias: bool) -> None:
     op = op_of(imported.manifest, "Conv")
     assert (op.origin, op.inputs) == ("qoperator", ("xq", "w", "b" if bias else ""))
     assert op.requant is not None
-    assert (op.requant.reference, op.requant.target, op.requant.zero_point_inside) == ("scale_f32", "multiplier_shift", False)
+    assert (op.requant.reference, op.requant.target, op.requant.zero_point_inside) == (
+        "scale_f32",
+        "multiplier_shift",
+        False,
+    )
     if bias:
         quant = imported.manifest.tensor("b").quant
         assert quant is not None
@@ -214,7 +220,15 @@ def fused(activation: str, *, quantize: bool = True, **attributes: Any) -> Sketc
     s = Sketch()
     x = s.qdq(s.input("x", (1, 2, 4, 4)), 0.25)
     w = s.weight(np.arange(8).reshape(4, 2, 1, 1) - 4, 0.5)
-    c = s.node("FusedConv", [x, w], "y" if not quantize else "c", name="fc", domain="com.microsoft", activation=activation, **attributes)
+    c = s.node(
+        "FusedConv",
+        [x, w],
+        "y" if not quantize else "c",
+        name="fc",
+        domain="com.microsoft",
+        activation=activation,
+        **attributes,
+    )
     s.output(s.qdq(c, 0.25, out="y") if quantize else c, (1, 4, 4, 4))
     return s
 

@@ -17,7 +17,8 @@ def test_transposed_operands_equal_onnxruntime(trans_a: int, trans_b: int, per_c
     s = Sketch()
     x = s.qdq(s.input("x", (4, 2) if trans_a else (2, 4)), 0.25, 128, np.uint8)
     scale = [0.25, 0.5, 1.0] if per_channel else 0.5
-    w = s.weight(WEIGHT.T if trans_b else WEIGHT, scale, **({"axis": 0 if trans_b else 1} if per_channel else {}))
+    attributes: dict[str, Any] = {"axis": 0 if trans_b else 1} if per_channel else {}
+    w = s.weight(WEIGHT.T if trans_b else WEIGHT, scale, **attributes)
     s.output(s.qdq(s.node("Gemm", [x, w], transA=trans_a, transB=trans_b), 4.0, out="y"), (2, 3))
     op = op_of(assert_exact(s).manifest, "Gemm")
     assert dict(op.attributes) == {"transA": trans_a, "transB": trans_b, "alpha": 1.0, "beta": 1.0}
@@ -42,7 +43,9 @@ def test_a_bias_that_varies_along_the_rows_is_refused(shape: tuple[int, ...]) ->
     x = s.qdq(s.input("x", (2, 4)), 0.5)
     b = s.weight(np.ones(shape), 0.125)
     s.output(s.qdq(s.node("Gemm", [x, s.weight(WEIGHT, 0.25), b], name="g"), 1.0, out="y"), (2, 3))
-    with pytest.raises(RefusedError, match=r"node 'g' \(Gemm\): bias of Gemm does not add one value per output channel"):
+    with pytest.raises(
+        RefusedError, match=r"node 'g' \(Gemm\): bias of Gemm does not add one value per output channel"
+    ):
         s.load()
 
 

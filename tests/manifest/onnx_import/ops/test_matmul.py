@@ -7,7 +7,9 @@ from manifest.errors import RefusedError
 from tests.qdq_models import Sketch, assert_exact, op_of
 
 
-def matmul(left: tuple[int, ...], right: tuple[int, ...], *, scale: Any = 0.5, axis: int = 1, out: Any = None) -> Sketch:
+def matmul(
+    left: tuple[int, ...], right: tuple[int, ...], *, scale: Any = 0.5, axis: int = 1, out: Any = None
+) -> Sketch:
     s = Sketch()
     rng = np.random.default_rng(0)
     x = s.qdq(s.input("x", left), 0.25, 3, np.uint8, out="a")
@@ -19,7 +21,15 @@ def matmul(left: tuple[int, ...], right: tuple[int, ...], *, scale: Any = 0.5, a
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [((2, 4), (4, 3)), ((4,), (4, 3)), ((2, 4), (4,)), ((3, 2, 4), (4, 3)), ((2, 3, 2, 4), (4, 3)), ((2, 2, 4), (2, 4, 3)), ((4,), (4,))],
+    [
+        ((2, 4), (4, 3)),
+        ((4,), (4, 3)),
+        ((2, 4), (4,)),
+        ((3, 2, 4), (4, 3)),
+        ((2, 3, 2, 4), (4, 3)),
+        ((2, 2, 4), (2, 4, 3)),
+        ((4,), (4,)),
+    ],
 )
 def test_products_of_every_rank_equal_onnxruntime(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     op = op_of(assert_exact(matmul(left, right)).manifest, "MatMul")
