@@ -1,4 +1,4 @@
-"""Checks of the arrays that a person or another part hands to the oracle."""
+"""The edge of the oracle: checks of the arrays handed in, and the way out to the caller's layout."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -50,6 +50,19 @@ def checked(
     if problems:
         raise RefusedError(tuple(problems))
     return feeds
+
+
+_TURNED = 1 << 14
+"""Elements that are turned at a time: both sides of the transposition stay in cache."""
+
+
+def deliver(value: NDArray[Any], out: NDArray[Any]) -> None:
+    """Copy (*shape, F) to `out`, (F, *shape) and C-contiguous."""
+    feeds = out.shape[0]
+    flat, target = np.ascontiguousarray(value).reshape(-1, feeds), out.reshape(feeds, -1)
+    step = max(64, _TURNED // max(feeds, 1))
+    for start in range(0, flat.shape[0], step):
+        target[:, start : start + step] = flat[start : start + step].T
 
 
 def _problem(tensor: Tensor, array: NDArray[Any] | None) -> Problem | None:

@@ -180,33 +180,36 @@ Step = Callable[[list[Array], Array], None]
 
 
 def walk(
-    arrays: Sequence[Array],
-    shape: tuple[int, ...],
-    dtype: Any,
-    step: Callable[[list[Array], Array], None],
-    *,
-    flat: bool,
+    arrays: Sequence[Array], shape: tuple[int, ...], dtype: Any, step: Step, *, flat: bool, axis: int | None = None
 ) -> Array:
-    """Apply `step(blocks, out_block)` over arrays that broadcast to `shape`.
+    """Apply `step(blocks, out_block)` in cache-sized blocks over arrays that broadcast to `shape`.
 
     Args:
-        arrays: inputs with the feed axis last.
+        arrays: inputs of one rank, the feed axis last.
         shape: output shape with the feed axis.
         dtype: of the output.
         step: fills one block of the output.
-        flat: blocks may be flattened (no channel axis matters): done where all arrays lie alike in memory.
+        flat: blocks may be flattened: done where all arrays lie alike in memory.
+        axis: channel axis of what `step` does; blocks hold it whole.
     """
-    order = _memory_order(arrays[0])
+    leader = next((a for a in arrays if a.shape == shape), None)
+    order = _memory_order(leader) if leader is not None else tuple(range(len(shape)))
+    memory = np.empty(tuple(shape[i] for i in order), dtype)
     if flat and all(a.shape == shape and a.transpose(order).flags.c_contiguous for a in arrays):
-        lying = tuple(shape[i] for i in order)
-        result = np.empty(lying, dtype)
-        views, target = [a.transpose(order).reshape(-1) for a in arrays], result.reshape(-1)
+        views, target = [a.transpose(order).reshape(-1) for a in arrays], memory.reshape(-1)
         for start in range(0, target.size, _BLOCK):
             part = slice(start, start + _BLOCK)
             step([v[part] for v in views], target[part])
-        return result.transpose(np.argsort(order))
-    out = np.empty(shape, dtype)
-    step(list(arrays), out)
+        return memory.transpose(np.argsort(order))
+    out = memory.transpose(np.argsort(order))
+    along = next((i for i in order if shape[i] > 1 and i != axis), None)
+    if along is None:
+        step(list(arrays), out)
+        return out
+    rows = max(1, _BLOCK * shape[along] // out.size) if out.size else 1
+    for start in range(0, shape[along], rows):
+        part_of = (slice(None),) * along + (slice(start, start + rows),)
+        step([a[part_of] if a.shape[along] > 1 else a for a in arrays], out[part_of])
     return out
 
 

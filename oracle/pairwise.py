@@ -87,7 +87,7 @@ def exact_plan(
     def run(values: Values, finish: Finish) -> Array:
         arrays = [o.raw(values, rank) for o in operands]
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        return walk(arrays, shape, finish.dtype, pointwise(finish), flat=flat)
+        return walk(arrays, shape, finish.dtype, pointwise(finish), flat=flat, axis=exact.axis)
 
     return Plan(run=run, exact=exact, rank=rank + 1, axis=exact.axis, multiplier=None, multipliers=multipliers)
 

@@ -1,8 +1,8 @@
 """Exact rounding of integer x rational + rational to the nearest integer, ties to even.
 
 Why float64 at all: a Python `Fraction` per element costs a microsecond, a float64 product a nanosecond. The float64
-value lies within a proved margin of the exact one, so wherever value - margin and value + margin round to the same
-integer that integer is exact; the rest (near ties) is recomputed with integers. Nothing is ever decided by noise.
+value lies within a proved margin of the exact one, so wherever it is farther than that from a tie it rounds to the
+exact integer; the rest is recomputed with integers. Nothing is ever decided by noise.
 """
 
 from collections.abc import Sequence
@@ -84,10 +84,9 @@ class AffineRounder:
         self._addends = np.array(addends, dtype=kind)
         self._denominators = np.array(denominators, dtype=kind)
         margins = [float((bound * abs(r) + abs(o)) * _MARGIN) for r, o in zip(ratios, offsets, strict=True)]
+        self._safe = 0.5 - max(margins)
         offset = np.array([float(o) for o in offsets])
         self._ratio = np.array([float(r) for r in ratios]).reshape(shape)
-        self._low = (offset - np.array(margins)).reshape(shape)
-        self._high = (offset + np.array(margins)).reshape(shape)
         self._offset = offset.reshape(shape) if np.any(offset) else None
 
     def __call__(self, values: Array) -> Array:
@@ -95,24 +94,21 @@ class AffineRounder:
 
         Results beyond 2**53 are only near the exact integer: clamp to an output range afterwards.
         """
-        if values.dtype == object:
+        if values.dtype.kind == "O":
             return self._python(values)
         scaled: Array = np.multiply(values, self._ratio, dtype=np.float64)
-        if self._exact:
-            if self._offset is not None:
-                np.add(scaled, self._offset, out=scaled)
-            return np.asarray(np.rint(scaled, out=scaled))
-        low = np.add(scaled, self._low)
-        np.rint(low, out=low)
-        np.add(scaled, self._high, out=scaled)
-        np.rint(scaled, out=scaled)
-        if not np.array_equal(low, scaled):
-            self._repair(values, low, scaled)
-        return scaled
+        if self._offset is not None:
+            np.add(scaled, self._offset, out=scaled)
+        rounded: Array = np.rint(scaled)
+        if not self._exact:
+            np.subtract(scaled, rounded, out=scaled)
+            if max(scaled.max(initial=0.0), -scaled.min(initial=0.0)) >= self._safe:
+                self._repair(values, scaled, rounded)
+        return rounded
 
-    def _repair(self, values: Array, low: Array, rounded: Array) -> None:
-        """Recompute in place, with integers, the elements whose bracket holds more than one integer."""
-        where = np.nonzero(low != rounded)
+    def _repair(self, values: Array, rest: Array, rounded: Array) -> None:
+        """Recompute in place, with integers, the elements that lie within the margin of a tie."""
+        where = np.nonzero(np.abs(rest) >= self._safe)
         channel = where[self._axis] if self._axis is not None else np.zeros(len(where[0]), np.intp)
         picked = values[where].astype(np.int64)
         rounded[where] = self._divide(picked, channel)

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from manifest.errors import Problem, RefusedError
 from manifest.model import Manifest, Op, Tensor
-from oracle.inputs import checked
+from oracle.inputs import checked, deliver
 from oracle.ops.dequantize_linear import nearest
 from oracle.registry import prepare
 from oracle.requantize import Keep, finish_for
@@ -263,8 +263,7 @@ class Oracle:
             piece = {name: array[start : start + size] for name, array in feeds.items()}
             values = self._evaluate(ops, piece, arithmetic, kept)
             for name, out in results.items():
-                value = self._shown(name, values[name], arithmetic, stored=stored)
-                out[start : start + size] = np.moveaxis(value, -1, 0)
+                deliver(self._shown(name, values[name], arithmetic, stored=stored), out[start : start + size])
         return results
 
     def _chunk(self, ops: Sequence[Op]) -> int:
@@ -299,6 +298,17 @@ class Oracle:
         self._step(self._maker[name], arithmetic)
         return as_carrier(value, self._scopes[arithmetic].exact[name].dtype)
 
+    def _shaped(self, op: Op, value: Array) -> Array:
+        """A result, which has the shape that the manifest states."""
+        stated = self._tensors[op.outputs[0]].shape
+        if value.shape[:-1] != stated:
+            where, what = f"op {op.name!r} ({op.type})", f"gives {op.outputs[0]!r} another shape than the manifest"
+            problem = Problem(
+                code="ORACLE-SHAPE", where=where, what=what, expected=str(stated), got=str(value.shape[:-1])
+            )
+            raise RefusedError((problem,))
+        return value
+
     def _evaluate(
         self,
         ops: Sequence[Op],
@@ -315,7 +325,7 @@ class Oracle:
         with self._controller.limit(limits=self._threads, user_api="blas"):
             for i, op in enumerate(ops):
                 step = self._step(op, arithmetic)
-                values[op.outputs[0]] = step.plan.run(values, step.finish)
+                values[op.outputs[0]] = self._shaped(op, step.plan.run(values, step.finish))
                 if kept is not None:
                     for name in op.inputs:
                         if last.get(name) == i and name not in staying:
