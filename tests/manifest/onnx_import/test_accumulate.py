@@ -10,7 +10,8 @@ from manifest.onnx_import.quant import per_tensor, quantization
 
 
 @pytest.mark.parametrize(
-    ("codes", "zero", "expected"), [((-128, 127), 0, 128), ((0, 255), 128, 128), ((0, 255), 3, 252), ((128, 255), 128, 127)]
+    ("codes", "zero", "expected"),
+    [((-128, 127), 0, 128), ((0, 255), 128, 128), ((0, 255), 3, 252), ((128, 255), 128, 127)],
 )
 def test_largest_input(codes: tuple[int, int], zero: int, expected: int) -> None:
     assert largest_input(codes, zero) == expected

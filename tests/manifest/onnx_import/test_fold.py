@@ -77,7 +77,9 @@ def test_a_reshape_of_one_scale_may_mix_what_it_likes() -> None:
 
 def test_clip_and_quantize_of_constants_stay_integers() -> None:
     s = Sketch()
-    codes = s.node("Clip", [s.const([[-128, 5], [7, 127]], np.int8, "w"), s.const(-127, np.int8), s.const(100, np.int8)], "cl")
+    codes = s.node(
+        "Clip", [s.const([[-128, 5], [7, 127]], np.int8, "w"), s.const(-127, np.int8), s.const(100, np.int8)], "cl"
+    )
     x = s.qdq(s.input("x", (1, 2)), 0.5)
     m = s.node("MatMul", [x, s.dq(codes, 0.5)])
     imported = assert_exact(closed(s, m, (1, 2)))

@@ -10,7 +10,9 @@ from oracle.run import Oracle
 from tests.qdq_models import Sketch, feeds_for, op_of, types
 
 
-def tail(op_type: str, *, opset: int = 17, shape: tuple[int, ...] = (2, 4), elem_type: int = 1, **attributes: Any) -> Sketch:
+def tail(
+    op_type: str, *, opset: int = 17, shape: tuple[int, ...] = (2, 4), elem_type: int = 1, **attributes: Any
+) -> Sketch:
     s = Sketch(opset)
     x = s.qdq(s.input("x", (2, 4)), 0.5, out="a")
     s.output(s.node(op_type, [x], "y", name="tail", **attributes), shape, elem_type)

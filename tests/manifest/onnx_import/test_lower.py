@@ -123,7 +123,9 @@ def test_a_float_input_straight_into_a_layer_is_refused(op_type: str, shape: tup
     x = s.input("x", shape)
     w = s.weight(np.ones((1, 1, 1, 1) if op_type == "Conv" else (3, 2)), 0.5)
     s.output(s.qdq(s.node(op_type, [x, w], name="layer"), 0.5, out="y"), (1, 1, 3, 3) if op_type == "Conv" else (1, 2))
-    with pytest.raises(RefusedError, match=rf"node 'layer' \({op_type}\): input 'x' of {op_type} is float and not quantised"):
+    with pytest.raises(
+        RefusedError, match=rf"node 'layer' \({op_type}\): input 'x' of {op_type} is float and not quantised"
+    ):
         s.load()
 
 

@@ -67,7 +67,9 @@ def test_nodes_without_a_name_are_called_after_their_output() -> None:
 
 def test_a_model_without_any_clash_keeps_all_names() -> None:
     s = Sketch()
-    s.output(s.qdq(s.node("Relu", [s.qdq(s.input("x", (1, 4)), 0.5, out="a")], "r", name="relu"), 0.25, out="y"), (1, 4))
+    s.output(
+        s.qdq(s.node("Relu", [s.qdq(s.input("x", (1, 4)), 0.5, out="a")], "r", name="relu"), 0.25, out="y"), (1, 4)
+    )
     manifest = s.load().manifest
     assert op_of(manifest, "Relu").outputs == ("y.q",)
     assert not any("#" in t.name for t in manifest.tensors)

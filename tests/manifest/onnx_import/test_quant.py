@@ -58,7 +58,9 @@ def graph_with(**constants: object) -> Graph:
 
 
 def node(*inputs: str) -> Node:
-    return Node(index=0, name="n", key=":DequantizeLinear", domain="", type="DequantizeLinear", inputs=inputs, outputs=("y",))
+    return Node(
+        index=0, name="n", key=":DequantizeLinear", domain="", type="DequantizeLinear", inputs=inputs, outputs=("y",)
+    )
 
 
 def test_a_missing_zero_point_is_zero_of_the_code_type() -> None:

@@ -143,9 +143,7 @@ def test_the_multiplier_found_is_the_smallest(elements: int) -> None:
         for shift in range(found[1] + 1)
         for multiplier in range(max(1, (1 << shift) // elements - 1), (1 << shift) // elements + 3)
         if (shift, multiplier) < (found[1], found[0])
-        and all(
-            srs(v, multiplier, shift) == round(Fraction(v, elements)) for v in (-elements * 128, elements * 127, 1)
-        )
+        and all(srs(v, multiplier, shift) == round(Fraction(v, elements)) for v in (-elements * 128, elements * 127, 1))
         and all(
             srs(v, multiplier, shift) == round(Fraction(v, elements)) for v in range(-elements * 128, elements * 127)
         )
