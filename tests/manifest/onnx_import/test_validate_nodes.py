@@ -36,6 +36,16 @@ def test_quantize_of_any_domain_and_opset(opset: int, domain: str) -> None:
     assert len(lines(node("DequantizeLinear", ["", "s"], ["y"], domain=domain), opset=opset, domain=domain)) == 1
 
 
+@pytest.mark.parametrize(("count", "right"), [(5, False), (6, True), (9, True), (10, False)])
+def test_ops_of_onnxruntime_on_both_sides(count: int, right: bool) -> None:
+    made = node("QGemm", [f"i{k}" for k in range(count)], ["y"], "n", domain="com.microsoft")
+    found = lines(made, domain="com.microsoft")
+    assert len(found) == (0 if right else 1)
+    assert right or f"expected 6 to 9; got {count}" in found[0]
+    twice = node("QGemm", [f"i{k}" for k in range(6)], ["y", "z"], domain="com.microsoft")
+    assert len(lines(twice, domain="com.microsoft")) == 1
+
+
 def test_unknown_ops_need_an_output_only() -> None:
     assert lines(node("NoSuchOp", [], ["y"], domain="org.example"), domain="org.example") == []
     assert len(lines(node("NoSuchOp", ["x"], [], domain="org.example"), domain="org.example")) == 1
