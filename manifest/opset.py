@@ -114,6 +114,7 @@ OPSET: Final[Mapping[str, OpRow]] = {
     "com.microsoft:FusedGemm": OpRow(file="gemm"),
     ":MatMul": _wide("matmul"),
     ":QLinearMatMul": OpRow(file="matmul"),
+    "com.microsoft:MatMulIntegerToFloat": OpRow(file="matmul"),
     # Elementwise
     ":Add": _wide("add"),
     "com.microsoft:QLinearAdd": OpRow(file="add"),
@@ -224,7 +225,6 @@ OPSET: Final[Mapping[str, OpRow]] = {
     "com.microsoft:DynamicQuantizeMatMul": _refused(_DYNAMIC, _REMEDY_STATIC),
     ":ConvInteger": _refused(_INTEGER, _REMEDY_STATIC),
     ":MatMulInteger": _refused(_INTEGER, _REMEDY_STATIC),
-    "com.microsoft:MatMulIntegerToFloat": _refused(_INTEGER, _REMEDY_STATIC),
     "com.microsoft:MatMulNBits": _refused(_WEIGHT_ONLY, _REMEDY_STATIC),
     "qonnx.custom_op.general:Quant": _refused(_QONNX, _REMEDY_QCDQ),
     "qonnx.custom_op.general:IntQuant": _refused(_QONNX, _REMEDY_QCDQ),

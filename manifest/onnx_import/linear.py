@@ -85,8 +85,11 @@ def qdq_weight(b: Builder, node: Node, position: int, axis: int | None) -> Weigh
     return _checked(node, Weight(constant=constant, quant=quant, axis=axis, alias=node.input(position)))
 
 
-def stated_weight(b: Builder, node: Node, position: int, axis: int | None) -> Weight:
-    """The weight of a QOperator node: codes, then scale, then zero point."""
+def stated_weight(
+    b: Builder, node: Node, position: int, axis: int | None, *, scale: int | None = None, zero_point: int | None = None
+) -> Weight:
+    """The weight of a QOperator node: codes; scale and zero point behind them where no positions are given."""
+    at = (position + 1 if scale is None else scale, position + 2 if zero_point is None else zero_point)
     name = node.input(position)
     constant = b.graph.constants.get(name)
     if constant is None:
@@ -95,9 +98,8 @@ def stated_weight(b: Builder, node: Node, position: int, axis: int | None) -> We
         )
     array = constant.array
     rank = array.ndim
-    quant, _ = quantities.read(
-        b.graph, node, position + 1, position + 2, dtype_of(array), axis=rank - 1 if axis is None else axis, rank=rank
-    )
+    channel = rank - 1 if axis is None else axis
+    quant, _ = quantities.read(b.graph, node, *at, dtype_of(array), axis=channel, rank=rank)
     quantities.check_axis(node, quant, array.shape)
     fixed = Constant(array=array, quant=quant, origin=constant.origin, nodes=constant.nodes)
     return _checked(node, Weight(constant=fixed, quant=quant, axis=axis, alias=constant.origin))

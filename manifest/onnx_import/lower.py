@@ -18,14 +18,17 @@ from manifest.onnx_import.rules import OpRule
 
 _ALIASES: Final = frozenset({":Identity", ":Dropout", ":Cast"})
 _INTEGER_INPUTS: Final[Mapping[str, DType]] = {"int8": "int8", "uint8": "uint8", "int16": "int16", "uint16": "uint16"}
-_QUANTIZED_OPERANDS: Final[Mapping[str, tuple[int, ...]]] = {
-    ":QLinearConv": (0,),
-    ":QLinearMatMul": (0, 3),
-    "com.microsoft:QGemm": (0,),
-    "com.microsoft:QLinearAdd": (0, 3),
-    "com.microsoft:QLinearMul": (0, 3),
-    "com.microsoft:QLinearAveragePool": (0,),
-    "com.microsoft:QLinearGlobalAveragePool": (0,),
+_FIRST: Final = ((0, 1, 2),)
+_BOTH: Final = ((0, 1, 2), (3, 4, 5))
+_QUANTIZED_OPERANDS: Final[Mapping[str, tuple[tuple[int, int, int], ...]]] = {
+    ":QLinearConv": _FIRST,
+    ":QLinearMatMul": _BOTH,
+    "com.microsoft:MatMulIntegerToFloat": ((0, 2, 4), (1, 3, 5)),
+    "com.microsoft:QGemm": _FIRST,
+    "com.microsoft:QLinearAdd": _BOTH,
+    "com.microsoft:QLinearMul": _BOTH,
+    "com.microsoft:QLinearAveragePool": _FIRST,
+    "com.microsoft:QLinearGlobalAveragePool": _FIRST,
 }
 _PASSING: Final = LAYOUT | CLAMPS | {":MaxPool"}
 _FLOAT_ARITHMETIC: Final = frozenset({":Add", ":Mul", ":Concat"})
@@ -171,24 +174,24 @@ def _input_quantization(graph: Graph, name: str, dtype: DType) -> Quantization |
         current = waiting.pop(0)
         for node in consumers.get(current, []):
             if node.key == DEQUANTIZE:
-                return _stated(graph, node, 1, dtype)
-            for position in _operands(node):
+                return _stated(graph, node, 1, 2, dtype)
+            for position, scale, zero_point in _operands(node):
                 if node.input(position) == current:
-                    return _stated(graph, node, position + 1, dtype)
+                    return _stated(graph, node, scale, zero_point, dtype)
             if node.key in _SAME_CODES:
                 waiting.extend(o for o in node.outputs[:1] if o)
     return None
 
 
-def _operands(node: Node) -> tuple[int, ...]:
-    """Positions of the integer operands of a QOperator node; scale and zero point follow each."""
+def _operands(node: Node) -> tuple[tuple[int, int, int], ...]:
+    """Positions of codes, scale and zero point of a QOperator node's integer operands."""
     if node.key == "com.microsoft:QLinearConcat":
-        return tuple(range(2, len(node.inputs), 3))
+        return tuple((i, i + 1, i + 2) for i in range(2, len(node.inputs), 3))
     return _QUANTIZED_OPERANDS.get(node.key, ())
 
 
-def _stated(graph: Graph, node: Node, scale: int, dtype: DType) -> Quantization:
-    return quantities.read(graph, node, scale, scale + 1, dtype, axis=None, rank=0)[0]
+def _stated(graph: Graph, node: Node, scale: int, zero_point: int, dtype: DType) -> Quantization:
+    return quantities.read(graph, node, scale, zero_point, dtype, axis=None, rank=0)[0]
 
 
 def _output(b: Builder, port: Port, poisoned: set[str]) -> None:

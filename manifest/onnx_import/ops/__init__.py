@@ -53,6 +53,7 @@ RULES: Final[Mapping[str, OpRule]] = {
     ":Unsqueeze": OpRule(shape=reshape.shape_unsqueeze, lower=reshape.lower),
     "com.microsoft:FusedConv": OpRule(shape=conv.shape, lower=conv.lower_fused),
     "com.microsoft:FusedGemm": OpRule(shape=gemm.shape, lower=gemm.lower_fused),
+    "com.microsoft:MatMulIntegerToFloat": OpRule(shape=matmul.shape, lower=matmul.lower_integer_to_float),
     "com.microsoft:QGemm": OpRule(shape=gemm.shape_qgemm, lower=gemm.lower_qgemm),
     "com.microsoft:QLinearAdd": OpRule(shape=add.shape_qlinear, lower=add.lower_qlinear),
     "com.microsoft:QLinearAveragePool": OpRule(shape=average_pool.shape, lower=average_pool.lower_qlinear),

@@ -6,7 +6,7 @@ from manifest.model import Requantization
 from manifest.onnx_import.accumulate import accumulator
 from manifest.onnx_import.builder import Builder, Units
 from manifest.onnx_import.emit import Draft, emit_chain, emit_codes, reference_of, unit_ratios
-from manifest.onnx_import.graph import Node, Shape
+from manifest.onnx_import.graph import Node, Shape, refusal
 from manifest.onnx_import.linear import (
     Linear,
     Weight,
@@ -80,6 +80,23 @@ def lower_qlinear(node: Node, b: Builder) -> None:
         lower_qoperator(b, _linear(node, codes(b, node, 3, 4, 5), weight, rank, "", x_first=False), output)
     else:
         _two_activations(node, b, codes(b, node, 0, 1, 2), codes(b, node, 3, 4, 5), output)
+
+
+def lower_integer_to_float(node: Node, b: Builder) -> None:
+    """MatMulIntegerToFloat of onnxruntime: a, b, their scales, their zero points; the result stays exact."""
+    if node.input(6):
+        raise refusal(node, "ONNX-FUSED", "MatMulIntegerToFloat with a bias is not supported", got=repr(node.input(6)))
+    rank = len(b.shape(node.outputs[0]))
+    if node.input(1) not in b.graph.constants:
+        raise refusal(
+            node,
+            "ONNX-WEIGHT-DYNAMIC",
+            "MatMulIntegerToFloat of two activations is not supported",
+            got=repr(node.input(1)),
+        )
+    axis = _channel_axis(b, node, 1, right=True)
+    weight = stated_weight(b, node, 1, axis, scale=3, zero_point=5)
+    lower_qoperator(b, _linear(node, codes(b, node, 0, 2, 4), weight, rank, "", x_first=True), None)
 
 
 def _two_activations(node: Node, b: Builder, left: Operand, right: Operand, output: Output | None) -> None:

@@ -1,10 +1,11 @@
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from manifest.errors import RefusedError
-from tests.qdq_models import Sketch, assert_exact, op_of
+from tests.qdq_models import FLOAT, Sketch, assert_exact, op_of
 
 
 def matmul(
@@ -126,3 +127,34 @@ def test_qlinearmatmul_of_two_activations() -> None:
 def test_shapes_that_do_not_fit() -> None:
     with pytest.raises(RefusedError, match=r"node 'mm' \(MatMul\): MatMul shapes do not fit"):
         matmul((2, 4), (3, 4), out=(2, 4)).load()
+
+
+def integer_to_float(*, bias: bool = False, constant: bool = True, element: int = FLOAT) -> Sketch:
+    s = Sketch()
+    x = s.input("x", (2, 4), element)
+    q = x if element != FLOAT else s.q(x, 0.1, 7, np.uint8, out="xq")
+    w = s.const(np.arange(12).reshape(4, 3) - 6, np.int8, "w") if constant else s.q(s.input("u", (4, 3)), 0.02, out="w")
+    names = [q, w, s.const(0.1), s.const([0.02, 0.03, 0.01] if constant else 0.02), s.const(7, np.uint8)]
+    names += [s.const([0, 0, 0] if constant else 0, np.int8)]
+    names += [s.const([1.0, 2.0, 3.0])] if bias else []
+    s.output(s.node("MatMulIntegerToFloat", names, "y", name="m", domain="com.microsoft"), (2, 3))
+    return s
+
+
+@pytest.mark.parametrize("element", [FLOAT, onnx.TensorProto.UINT8])
+def test_matmulintegertofloat_of_a_dumped_graph_stays_exact(element: int) -> None:
+    manifest = assert_exact(integer_to_float(element=element)).manifest
+    op = op_of(manifest, "MatMul")
+    assert (op.origin, op.requant, op.outputs) == ("qoperator", None, ("y#exact",))
+    quant = manifest.tensor(op.inputs[0]).quant
+    assert quant is not None
+    assert quant.zero_points == (7,)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [({"bias": True}, "with a bias is not supported"), ({"constant": False}, "of two activations is not supported")],
+)
+def test_other_forms_of_matmulintegertofloat_are_refused(kwargs: dict[str, Any], message: str) -> None:
+    with pytest.raises(RefusedError, match=rf"node 'm' \(MatMulIntegerToFloat\): MatMulIntegerToFloat {message}"):
+        integer_to_float(**kwargs).load()
