@@ -73,18 +73,23 @@ def has_host_functions(manifest: Manifest) -> bool:
     return any(op.where == "host" and op.type not in _EDGE for op in manifest.ops)
 
 
-def in_front_of_host(graph: Graph) -> bytes | None:
+def quantised_part(graph: Graph, *, floats: bool) -> bytes | None:
     """The part of a model that depends on no host function, None where there is none such.
 
-    Why: onnxruntime fuses host functions with the Q/DQ around them into ops of its own, which are no part of the
-    bit-exact promise.
+    Why: onnxruntime fuses host functions with the Q/DQ around them, and float outputs with the products behind them,
+    into ops of its own, which are no part of the bit-exact promise.
+
+    Args:
+        graph: the model.
+        floats: keep float outputs.
     """
     manifest, tainted = graph.manifest, set[str]()
     for op in manifest.ops:
         if (op.where == "host" and op.type not in _EDGE) or tainted.intersection(op.inputs):
             tainted.update(op.outputs)
     made = {name for op in manifest.ops for name in op.outputs}
-    outputs = [n for n in (*graph.target.codes, *graph.target.floats) if n in made and n not in tainted]
+    kept = (*graph.target.codes, *(graph.target.floats if floats else ()))
+    outputs = [name for name in kept if name in made and name not in tainted]
     if not outputs:
         return None
     types = {name: type_at_cut(manifest.tensor(name)) for name in (*manifest.model.inputs, *outputs)}
@@ -98,12 +103,19 @@ def _dump(file: Graph, feeds: Mapping[str, Array], plan: Plan, flags: CpuFlags, 
     words = f"graph dumped at {plan.dump.words()}, run at {OFF.words()}"
     model_bytes: bytes | None = file.model_bytes
     if has_host_functions(file.manifest):
-        model_bytes = in_front_of_host(file)
+        model_bytes = quantised_part(file, floats=True)
         words += "; the part in front of host functions"
     if model_bytes is None:
         return _not_run("dump", words, "every quantised tensor depends on a host function", 0, required=False)
     try:
-        imported = import_bytes(dump_optimised(model_bytes, plan.dump))
+        try:
+            imported = import_bytes(dump_optimised(model_bytes, plan.dump))
+        except RefusedError:
+            part = quantised_part(file, floats=False)
+            if part is None:
+                raise
+            imported = import_bytes(dump_optimised(part, plan.dump))
+            words += "; without float outputs, which it computes by ops of its own"
     except OnnxruntimeError as error:
         return _not_run("dump", words, str(error), 0)
     except RefusedError as error:

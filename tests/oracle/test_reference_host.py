@@ -8,7 +8,7 @@ import pytest
 
 from oracle.ops import host_float
 from oracle.reference import compare_model, compare_random, random_ops
-from oracle.reference.compare import has_host_functions, in_front_of_host
+from oracle.reference.compare import has_host_functions, quantised_part
 from oracle.reference.graph import graph_of
 from oracle.reference.stagewise import chunks, units
 from oracle.stages import stages
@@ -68,7 +68,24 @@ def test_nothing_lies_in_front_of_a_host_function_on_the_input() -> None:
     s.output("y", (1, 3))
     imported = s.load(host_ops=True)
     graph = graph_of(imported.model_bytes, imported.manifest, imported.arrays, fma=True)
-    assert in_front_of_host(graph) is None
+    assert quantised_part(graph, floats=True) is None
+
+
+def test_a_float_product_that_onnxruntime_computes_its_own_way_is_left_to_the_file() -> None:
+    s = Sketch(21)
+    x = s.qdq(s.input("x", (1, 2, 4)), 0.0613, 3, np.uint8, out="a")
+    r = s.qdq(s.node("Relu", [x], "r"), 0.05, 3, np.uint8, out="b")
+    flat = s.node("Flatten", [r], "flat", axis=1)
+    s.node("MatMul", [flat, s.weight(np.arange(24).reshape(8, 3), 0.013)], "y", name="mat")
+    s.output("y", (1, 3))
+    imported = s.load()
+    data = {"x": np.random.default_rng(0).uniform(0, 9, (FEEDS, 1, 2, 4)).astype(np.float32)}
+    dump, file_op = compare_model(imported.model_bytes, imported.manifest, imported.arrays, data)
+    assert "without float outputs" in dump.reference
+    assert (dump.why_not, dump.mismatches) == ("", 0)
+    assert dump.elements > 0
+    assert "y" in {row.tensor for row in file_op.tensors}
+    assert file_op.unexplained == 0
 
 
 def knotted() -> Sketch:
