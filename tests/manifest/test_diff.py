@@ -149,6 +149,7 @@ CASES: list[tuple[str, m.Manifest, tuple[str, str, str, str]]] = [
     ("scale", with_quant("w", replace(Q, exponents=None)), (T, "exponents", "(-1, -2)", "absent")),
     ("zero_point", with_quant("x", replace(QA, zero_points=(4,))), ("tensor 'x'", "zero_points", "(3,)", "(4,)")),
     ("quantization", with_quant("w", replace(Q, axis=0)), (T, "axis", "1", "0")),
+    ("quantization", with_tensor("x", quant=None), ("tensor 'x'", "quantization", repr(QA), "absent")),
     ("shape", with_tensor("y", shape=(1, 4)), ("tensor 'y'", "shape[1] (1 of 2 moved)", "2", "4")),
     ("dtype", with_tensor("y", dtype="uint8"), ("tensor 'y'", "dtype", "int8", "uint8")),
     ("dtype", with_tensor("y", onnx_dtype="float32"), ("tensor 'y'", "onnx_dtype", "int8", "float32")),

@@ -213,6 +213,32 @@ def test_a_manifest_that_contradicts_itself_is_refused(change: Any, match: str) 
         manifest_from_json(changed(change))
 
 
+def test_canonical_bytes_are_pinned() -> None:
+    value = {"b": [1, 2.5, None], "a": {"ü": True}}
+    assert canonical_json(value) == b'{\n "a": {\n  "\\u00fc": true\n },\n "b": [\n  1,\n  2.5,\n  null\n ]\n}\n'
+    assert is_canonical(canonical_json(value))
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical_json(float("nan"))
+
+
+def test_the_first_difference_is_named() -> None:
+    with pytest.raises(UpstreamError, match=r"first difference at byte 9\)"):
+        manifest_from_json(b'{\n "a": 1 }')
+
+
+def test_errors_of_a_manifest_in_memory_include_its_arrays() -> None:
+    assert manifest_errors(example()) == ()
+    assert manifest_errors(example(), {}) == ("t000002 ('b'): no such array", "t000001 ('w'): no such array")
+    op = example().ops[1]
+    assert op.requant is not None
+    requant = replace(op.requant, target="lut", lut="t000004")
+    tables = replace(op, bias=m.Bias(kind="rescaled", target_array="t000003"), requant=requant)
+    other = replace(example(), ops=(example().ops[0], tables, example().ops[2]))
+    missing = ("t000003 (op 'gemm'): no such array", "t000004 (op 'gemm'): no such array")
+    assert manifest_errors(other, arrays()) == missing
+    assert manifest_errors(other, {**arrays(), "t000003": np.zeros(3), "t000004": np.zeros(256)}) == ()
+
+
 def test_arrays_are_held_against_the_manifest(tmp_path: Path) -> None:
     save_manifest(tmp_path, example(), arrays())
     manifest, loaded = load_manifest(tmp_path)

@@ -264,6 +264,33 @@ def test_a_directory_larger_than_the_limit_is_not_read() -> None:
         load_arrays(bytes(data))
 
 
+def test_the_directory_of_a_zip64_archive_is_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 10)
+    data = bytearray(archive_of(("x.npy", raw("(1,)", b"a"))))
+    at = data.rfind(b"PK\x06\x06")
+    assert at > 0
+    assert load_arrays(bytes(data))["x"].tolist() == [97]
+    struct.pack_into("<Q", data, at + 40, (64 << 20) + 1)
+    with pytest.raises(RefusedError, match=rf"NPZ-DIRECTORY.*expected .* {64 << 20} bytes; got {(64 << 20) + 1}"):
+        load_arrays(bytes(data))
+
+
+def test_rank_limit_both_ways() -> None:
+    deep = np.zeros((1,) * 32, np.int8)
+    assert load_arrays(arrays_to_bytes({"x": deep}))["x"].ndim == 32
+    with pytest.raises(RefusedError, match="it has 33 axes, at most 32 are carried"):
+        arrays_to_bytes({"x": deep[None]})
+
+
+def test_large_arrays_are_written_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.arange(1000, dtype=np.int32)
+    whole = arrays_to_bytes({"x": array})
+    for piece in (1, 4, 7, 4096):
+        monkeypatch.setattr("manifest.io.npz._CHUNK", piece)
+        assert arrays_to_bytes({"x": array}) == whole
+        np.testing.assert_array_equal(load_arrays(whole)["x"], array)
+
+
 def test_a_size_that_cannot_be_true_is_refused() -> None:
     data = bytearray(archive_of(("x.npy", raw("(1,)", b"a"))))
     at = data.rfind(b"PK\x01\x02")

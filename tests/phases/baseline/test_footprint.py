@@ -195,6 +195,45 @@ def test_every_op_that_the_oracle_computes_has_a_kind() -> None:
     assert set(KINDS.values()) | {"conv_1x1", "conv_depthwise"} == set(PROGRAM_BYTES)
 
 
+def test_channels_are_split_by_whole_blocks_of_the_layout() -> None:
+    b = Build()
+    x = b.input("x", (1, 40))
+    b.tensor("w", (20, 40), "int8", "weight")
+    f = only(b, b.op("Gemm", (x, "w", ""), (1, 20), transB=1))  # stored (N, K) in blocks of (8, 8)
+    assert (f.channels, f.reduction, f.weights_bytes) == (3, 40, 24 * 40)
+    b = Build()
+    x = b.input("x", (1, 40), "int16")
+    b.tensor("w", (40, 20), "int8", "weight")
+    f = only(b, b.op("Gemm", (x, "w", ""), (1, 20)))  # int16 x int8 on npu1: blocks of (8, 4)
+    assert (f.channels, f.weights_bytes) == (5, 40 * 20)
+    b = Build()
+    out = b.conv(b.input("x", (1, 12, 8, 8)), 24)
+    b.tensor("n0_w", (24, 6, 3, 3), "int8", "weight")
+    b.ops[-1] = replace(b.ops[-1], attributes={**b.ops[-1].attributes, "group": 2})
+    f = only(b, out)
+    assert (f.channels, f.reduction, f.weights_bytes) == (3, 6 * 9, 2 * 16 * 8 * 9)
+
+
+def test_sizes_of_every_rank_and_type() -> None:
+    b = Build()
+    for name, dtype in (("a", "int8"), ("b", "uint8"), ("c", "int16"), ("d", "uint16"), ("e", "int32"), ("f", "int64")):
+        b.tensor(name, (2, 3), dtype)  # type: ignore[arg-type]
+    b.tensor("g", (2, 3), "float32")
+    for name, shape in (("s", ()), ("v", (7,)), ("t", (2, 5, 7)), ("n", (2, 3, 5, 7)), ("z", (2, 2, 2, 2, 2))):
+        b.tensor(name, shape)
+    sizes = Sizes(b.manifest())
+    assert [sizes.item(n) for n in "abcdefg"] == [1, 1, 2, 2, 4, 8, 4]
+    assert [(sizes.rows(n), sizes.row(n)) for n in "svatnz"] == [(1, 1), (1, 7), (2, 3), (5, 7), (5, 8 * 7), (1, 32)]
+    assert sizes.tensor("n") == 2 * 3 * 5 * 7
+
+
+def test_without_a_row_layout_channels_are_not_filled_up() -> None:
+    b = Build()
+    x = b.input("x", (1, 3, 10, 12))
+    m = replace(b.manifest(b.op("Relu", (x,), (1, 3, 10, 12))), layouts=())
+    assert footprints(m, NPU1)["n0"].window_bytes == 2 * 3 * 12
+
+
 def test_host_ops_have_no_footprint() -> None:
     b = Build()
     x = b.quantize(b.input("x", (1, 8), "float32"))
