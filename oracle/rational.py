@@ -96,7 +96,8 @@ class AffineRounder:
         """
         if values.dtype.kind == "O":
             return self._python(values)
-        scaled: Array = np.multiply(values, self._ratio, dtype=np.float64)
+        scaled: Array = values.astype(np.float64)  # a cast and a product in one call would go through small buffers
+        np.multiply(scaled, self._ratio, out=scaled)
         if self._offset is not None:
             np.add(scaled, self._offset, out=scaled)
         rounded: Array = np.rint(scaled)

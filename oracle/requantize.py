@@ -65,8 +65,9 @@ class _Blocked:
         self._wrap_bits = output.wrap_bits
 
     def _shaped(self, values: Sequence[Any], dtype: Any) -> Array:
+        """Numbers to broadcast along the channels; one scalar where all are equal (a ufunc is then much faster)."""
         array: Array = np.array(values, dtype=dtype)
-        if self._axis is None:
+        if self._axis is None or bool(np.all(array == array[0])):
             return array[:1].reshape(())
         return array.reshape(tuple(-1 if i == self._axis else 1 for i in range(self._rank)))
 

@@ -68,7 +68,7 @@ def sum_plan(op: Op, scope: Scope, rows: Axis, cols: Axis, counts: Array) -> Pla
 
     def run(values: Values, finish: Finish) -> Array:
         x = term.load(source.raw(values, len(source.shape)), exact.dtype)
-        sums = window_sums(x[:, :, None] if flat else x, rows, cols)
+        sums = exact_sums(x[:, :, None] if flat else x, rows, cols)
         if len(found) > 1:
             sums = sums * weights[:, :, None].astype(exact.dtype)
         sums = sums[:, :, 0] if flat else sums
@@ -122,8 +122,24 @@ def _target_by_count(op: Op, scope: Scope, plan: Plan, counts: Array, found: lis
     return Plan(run=run)
 
 
+def exact_sums(x: Array, rows: Axis, cols: Axis) -> Array:
+    """Sum of each window of (N, C, H, W, F) of exact integers: rows first, then columns (any order is exact)."""
+    image = x.transpose(2, 1, 3, 0, 4)
+    tall = np.zeros((rows.out, *image.shape[1:]), dtype=x.dtype)
+    for tap in range(rows.kernel):
+        windows, places = rows.valid(tap)
+        target = tall[windows]
+        np.add(target, image[places], out=target)
+    out = np.zeros((*tall.shape[:2], cols.out, *tall.shape[3:]), dtype=x.dtype)
+    for tap in range(cols.kernel):
+        windows, places = cols.valid(tap)
+        target = out[:, :, windows]
+        np.add(target, tall[:, :, places], out=target)
+    return out.transpose(3, 1, 0, 2, 4)
+
+
 def window_sums(x: Array, rows: Axis, cols: Axis) -> Array:
-    """Sum of each window of (N, C, H, W, F), taps in order of rows, then columns; padding adds nothing."""
+    """Float sum of each window of (N, C, H, W, F), taps in order row by row, as onnxruntime adds them."""
     image = x.transpose(2, 1, 3, 0, 4)
     out = np.zeros((rows.out, image.shape[1], cols.out, *image.shape[3:]), dtype=x.dtype)
     for i in range(rows.kernel):

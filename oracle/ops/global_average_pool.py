@@ -26,7 +26,9 @@ def prepare(op: Op, scope: Scope) -> Plan:
 
     def run(values: Values, finish: Finish) -> Array:
         x = term.load(source.raw(values, rank), exact.dtype)
-        sums = np.add.reduce(x, axis=tuple(range(2, rank)), keepdims=True)
+        sums = x
+        for axis in range(2, rank):  # one axis at a time: rows lie apart in memory, so this runs over contiguous pieces
+            sums = np.add.reduce(sums, axis=axis, keepdims=True)
         out = np.empty_like(sums, dtype=finish.dtype)
         finish(np.ascontiguousarray(sums), out)
         return out

@@ -29,23 +29,25 @@ def prepare(op: Op, scope: Scope) -> Plan:
 
 
 def maximum(x: Array, rows: Axis, cols: Axis) -> Array:
-    """Largest element of each window of (N, C, H, W, F); every window holds data."""
-    image = x.transpose(2, 3, 1, 0, 4) if x.strides[3] > x.strides[1] else x.transpose(2, 1, 3, 0, 4)
-    swapped = x.strides[3] > x.strides[1]
-    across = 1 if swapped else 2
-    shape = list(image.shape)
-    shape[0], shape[across] = rows.out, cols.out
-    out = np.full(shape, _lowest(x.dtype), dtype=x.dtype)
-    place: list[Any] = [slice(None)] * 5
-    source: list[Any] = [slice(None)] * 5
-    for i in range(rows.kernel):
-        place[0], source[0] = rows.valid(i)
-        for j in range(cols.kernel):
-            place[across], source[across] = cols.valid(j)
-            target = out[tuple(place)]
-            np.maximum(target, image[tuple(source)], out=target)
-    back = (3, 2, 0, 1, 4) if swapped else (3, 1, 0, 2, 4)
-    return out.transpose(*back)
+    """Largest element of each window of (N, C, H, W, F); every window holds data.
+
+    Rows first: they lie apart in memory, so their maxima run over long contiguous pieces.
+    """
+    image = x.transpose(2, 1, 3, 0, 4)
+    lowest = _lowest(x.dtype)
+    tall = np.full((rows.out, *image.shape[1:]), lowest, dtype=x.dtype)
+    for tap in range(rows.kernel):
+        windows, places = rows.valid(tap)
+        target = tall[windows]
+        np.maximum(target, image[places], out=target)
+    if cols.kernel == cols.stride == 1 and cols.begin == 0 and cols.out == cols.size:
+        return tall.transpose(3, 1, 0, 2, 4)
+    out = np.full((*tall.shape[:2], cols.out, *tall.shape[3:]), lowest, dtype=x.dtype)
+    for tap in range(cols.kernel):
+        windows, places = cols.valid(tap)
+        target = out[:, :, windows]
+        np.maximum(target, tall[:, :, places], out=target)
+    return out.transpose(3, 1, 0, 2, 4)
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
