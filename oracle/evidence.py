@@ -173,7 +173,10 @@ class BudgetEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestEvidence:
-    """Schema errors, sha256 of two independent imports, round trip through the file, layout round trips."""
+    """Schema errors, sha256 of two independent imports, round trip through the file, layout round trips.
+
+    `layout_misplaced`: tensors whose packed elements do not stand where the layout's definition says.
+    """
 
     schema_errors: tuple[str, ...]
     first_sha256: str
@@ -181,15 +184,21 @@ class ManifestEvidence:
     reload_equal: bool
     layouts: int
     layout_failures: tuple[str, ...]
+    layout_misplaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccumulatorBound:
-    """Proved bound of one op against what the accumulator holds."""
+    """Proved bound of one op against what the accumulator holds.
+
+    `reached`: |accumulator| for inputs that follow the signs of the weights, computed apart from the bound; None where
+    the accumulator is no sum of codes.
+    """
 
     op: str
     bound: int
     bits: int
+    reached: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +221,28 @@ class TargetDeviation:
     deviating: int
     tensors: tuple[tuple[str, str, int, int], ...]
     """(tensor, op, deviating elements, largest difference in codes), only those that deviate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFault:
+    """An op whose kernel is told a wrong number, or whose numbers are rounded wrongly: the first fault in words."""
+
+    tensor: str
+    op: str
+    op_type: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelEvidence:
+    """Multipliers and shifts of all rescaled ops against the scales, and codes of made-up accumulators.
+
+    `ops`: looked at; `accumulators`: on which shift primitive, target and exact rationals were held together.
+    """
+
+    ops: int
+    accumulators: int
+    faults: tuple[KernelFault, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,3 +289,4 @@ class BaselineEvidence:
     target: TargetDeviation | None = None
     inputs: tuple[InputRange, ...] = ()
     levels: LevelDisagreement | None = None
+    kernel: KernelEvidence | None = None

@@ -9,6 +9,7 @@ from oracle.evidence import (
     CpuEvidence,
     DispatchBudget,
     InputRange,
+    KernelEvidence,
     LevelDisagreement,
     ManifestEvidence,
     SchemeEvidence,
@@ -72,8 +73,8 @@ def good_evidence() -> BaselineEvidence:
             concatenation_mismatches=0,
         ),
         accumulators=(
-            AccumulatorBound(op="conv", bound=2**31 - 1, bits=32),
-            AccumulatorBound(op="gemm", bound=9, bits=32),
+            AccumulatorBound(op="conv", bound=2**31 - 1, bits=32, reached=2**31 - 1),
+            AccumulatorBound(op="gemm", bound=9, bits=32, reached=9),
         ),
         random_ops=Comparison(
             kind="random_op", reference="onnxruntime, optimisations off", samples=8, tensors_expected=2, tensors=rows
@@ -126,4 +127,5 @@ def good_evidence() -> BaselineEvidence:
             ),
         ),
         levels=LevelDisagreement(elements=2000, disagreeing=3),
+        kernel=KernelEvidence(ops=2, accumulators=1000, faults=()),
     )

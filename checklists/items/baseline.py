@@ -12,6 +12,7 @@ from checklists.items.baseline_exact import (
     dispatches_concatenate,
     exact_full_model,
     exact_per_op,
+    kernel_numbers_exact,
     reference_trustworthy,
     target_equals_reference,
 )
@@ -119,5 +120,12 @@ ITEMS: Final[tuple[CheckItem[BaselineEvidence], ...]] = (
         source=f"{GUIDE}, section 2",
         basis="measured in the oracle",
         run=dispatches_concatenate,
+    ),
+    CheckItem(
+        code="BL014",
+        title="Multipliers and shifts are what the scales say",
+        source="AIE shift-round-saturate; design, section 5",
+        basis="proved and computed on this host",
+        run=kernel_numbers_exact,
     ),
 )

@@ -1,4 +1,4 @@
-"""Baseline items about exactness: BL008, BL009, BL010, BL011, BL013."""
+"""Baseline items about exactness: BL008, BL009, BL010, BL011, BL013, BL014."""
 
 from typing import Final
 
@@ -225,4 +225,32 @@ def dispatches_concatenate(e: BaselineEvidence) -> Finding:
     if b.concatenation_elements <= 0:
         return not_run(f"{len(b.dispatches)} dispatches were not run one after the other")
     summary = f"{len(b.dispatches)} dispatches equal the whole on {b.concatenation_elements} elements"
+    return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
+
+
+def kernel_numbers_exact(e: BaselineEvidence) -> Finding:
+    """Every multiplier and shift that a kernel is told is what the scales say, and is rounded as stated.
+
+    A multiplier is the exact ratio, or the nearest that 31 bits can say, or was proved: then it gives the reference's
+    code on every possible sum. On accumulators around ties and at the ends of the range the shift primitive and the
+    oracle's target give the code that rational arithmetic gives. FAIL names tensor, op and number. Unlike BL011 this
+    needs no data and meets every tie. NOT_APPLICABLE where no op is rescaled; NOT_RUN where it was not looked at.
+    """
+    k = e.kernel
+    if k is None:
+        return not_run("multipliers and shifts were not held against the scales")
+    figures: FigureTable = {"ops": k.ops, "accumulators": k.accumulators, "faults": len(k.faults)}
+    if k.faults:
+        first = k.faults[0]
+        more = f"; {len(k.faults) - 1} more ops" if len(k.faults) > 1 else ""
+        return Finding(
+            verdict=Verdict.FAIL,
+            summary=f"tensor {quoted(first.tensor)} (op {quoted(first.op)}, {first.op_type}): {first.what}{more}",
+            figures=figures,
+            subjects=tuple(f.tensor for f in k.faults),
+            ops={f.tensor: f.op for f in k.faults},
+        )
+    if not k.ops:
+        return Finding(verdict=Verdict.NOT_APPLICABLE, summary="0 ops are rescaled", figures=figures)
+    summary = f"{k.ops} ops; {k.accumulators} accumulators, each rounded as exact arithmetic rounds it"
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)

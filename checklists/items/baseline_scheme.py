@@ -82,13 +82,21 @@ def manifest_reproducible(e: BaselineEvidence) -> Finding:
 def layouts_round_trip(e: BaselineEvidence) -> Finding:
     """Every layout transform, packed and unpacked again, gives the array back, without any quantisation math.
 
-    FAIL names each tensor. NOT_APPLICABLE where the manifest has no layout and no op with weights.
+    The packed elements stand where the transform's definition says: a swapped block axis undoes itself on the way
+    back. FAIL names each tensor. NOT_APPLICABLE where the manifest has no layout and no op with weights.
     """
     m = e.manifest
-    figures = {"layouts": m.layouts, "failures": len(m.layout_failures)}
+    figures = {"layouts": m.layouts, "failures": len(m.layout_failures), "misplaced": len(m.layout_misplaced)}
     if m.layout_failures:
         summary = f"pack then unpack changes {listed(m.layout_failures)}"
-        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=m.layout_failures)
+        subjects = (*m.layout_failures, *m.layout_misplaced)
+        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=subjects)
+    if m.layout_misplaced:
+        summary = (
+            f"packed elements of {listed(m.layout_misplaced)} do not stand where the layout says; "
+            "likely cause: axes of the packed array in another order"
+        )
+        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=m.layout_misplaced)
     if m.layouts:
         return Finding(verdict=Verdict.PASS, summary=f"{m.layouts} layouts give their array back", figures=figures)
     if accumulating_ops(e):
@@ -99,13 +107,17 @@ def layouts_round_trip(e: BaselineEvidence) -> Finding:
 def accumulator_proved(e: BaselineEvidence) -> Finding:
     """The largest possible |accumulator|, from the actual weights and the whole range of the input, fits its width.
 
-    The limit: bound <= 2**(bits - 1) - 1. FAIL names the op, its bound and its width. NOT_APPLICABLE where no op
-    accumulates; NOT_RUN where one does and has no bound.
+    The limit: bound <= 2**(bits - 1) - 1, and no made-up input (codes that follow the signs of the weights) reaches
+    beyond the bound. FAIL names the op, its bound and its width or what was reached. NOT_APPLICABLE where no op
+    accumulates; NOT_RUN where one does and has no bound, or no input was tried on any.
     """
     bounded = {a.op for a in e.accumulators}
     unproved = tuple(op for op in accumulating_ops(e) if op not in bounded)
     over = [a for a in e.accumulators if not 0 <= a.bound < 1 << (a.bits - 1)]
+    beyond = [a for a in e.accumulators if a.reached is not None and a.reached > a.bound]
+    tried = [a for a in e.accumulators if a.reached is not None]
     figures: dict[str, int] = {"ops": len(e.accumulators), "over": len(over), "unproved": len(unproved)}
+    figures |= {"tried": len(tried), "reached_beyond": len(beyond)}
     if e.accumulators:
         tightest = max(e.accumulators, key=lambda a: a.bound.bit_length() - a.bits)
         figures |= {"largest_bound": tightest.bound, "bits": tightest.bits}
@@ -118,11 +130,21 @@ def accumulator_proved(e: BaselineEvidence) -> Finding:
         )
         subjects = tuple(a.op for a in over) + unproved
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=subjects)
+    if beyond:
+        worst = beyond[0]
+        summary = (
+            f"op {quoted(worst.op)}: a made-up input reaches |accumulator| {worst.reached}, beyond the bound "
+            f"{worst.bound} that is stated as proved; likely cause: a wrong sum over the weights, or the bias left out"
+        )
+        subjects = tuple(a.op for a in beyond) + unproved
+        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=subjects)
     if unproved:
         summary = f"no bound was proved for {listed(unproved)}"
         return Finding(verdict=Verdict.NOT_RUN, summary=summary, figures=figures, subjects=unproved)
     if not e.accumulators:
         return Finding(verdict=Verdict.NOT_APPLICABLE, summary="no op accumulates", figures=figures)
+    if not tried:
+        return not_run("no bound was held against an input")
     summary = f"{len(e.accumulators)} ops; the fullest reaches {figures['largest_bound']} of {figures['bits']} bits"
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
 

@@ -32,6 +32,17 @@ def reached(manifest: Manifest, arrays: Mapping[str, Array]) -> dict[str, int]:
     return {name: value for name, value in found if value is not None}
 
 
+def code_ranges(manifest: Manifest, arrays: Mapping[str, Array]) -> dict[str, Range]:
+    """Lowest and highest code that each integer tensor can hold, behind fused activations and clamps.
+
+    Args:
+        manifest: of the model.
+        arrays: its constants.
+    """
+    look = _Look(manifest, arrays)
+    return {t.name: look.range(t.name) for t in manifest.tensors if t.quant is not None}
+
+
 class _Look:
     """Ranges of codes along the graph, and the sums that they make."""
 
@@ -50,12 +61,14 @@ class _Look:
             return self._product(op)
         if op.type == "Add" and op.requant is not None:
             return self._sum(op)
+        if op.type == "Mul":
+            return self._largest(op.inputs[0]) * self._largest(op.inputs[1])
         if op.type in _AVERAGES:
             shape: Any = op.attributes.get("kernel_shape", self._tensors[op.inputs[0]].shape[2:])
             return int(prod(shape)) * self._largest(op.inputs[0])
         return None
 
-    def _range(self, name: str) -> Range:
+    def range(self, name: str) -> Range:
         """Lowest and highest code of a tensor."""
         tensor = self._tensors[name]
         if tensor.array is not None:
@@ -68,13 +81,13 @@ class _Look:
         if op.requant is not None:
             low, high = op.requant.qmin, op.requant.qmax
         if op.type in _PASSING and op.requant is not None and op.requant.reference == "identity":
-            first, last = self._range(op.inputs[0])
+            first, last = self.range(op.inputs[0])
             return min(max(first, low), high), min(max(last, low), high)
         return low, high
 
     def _centred(self, name: str) -> Range:
         """Lowest and highest code less the zero point (of an activation, or of a constant with one)."""
-        low, high = self._range(name)
+        low, high = self.range(name)
         point = _points(self._tensors[name])[0]
         return low - point, high - point
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from manifest.errors import RefusedError
 from manifest.io import manifest_errors, manifest_from_json, manifest_to_json, sha256_hex
-from manifest.layout import pack, unpack
 from manifest.model import Manifest
 from manifest.onnx_import import Imported
 from manifest.onnx_import.instrument import expose, float_names, tensor_names
@@ -24,9 +23,12 @@ from oracle.evidence import (
     SchemeEvidence,
 )
 from oracle.reference import compare_model, compare_random, cpu_evidence, level_disagreement, run_onnxruntime
+from oracle.reference.kernel_numbers import kernel_numbers
+from oracle.reference.reach import reached
 from oracle.run import Oracle
 from phases.baseline.accuracy import FLOAT_MODEL, OWN_MEANING, AccuracyMeter
 from phases.baseline.data import Data
+from phases.baseline.layouts import in_place, returns
 from phases.baseline.options import BaselineOptions
 from phases.baseline.passes import FloatRun, HandOff, Pass, Share, run_dispatches, run_pass
 from phases.baseline.prepare import Prepared, Progress
@@ -77,11 +79,7 @@ def collect(prepared: Prepared, options: BaselineOptions, flags: CpuFlags, progr
         scheme=scheme_evidence(manifest),
         manifest=manifest_evidence(prepared, observed),
         budget=_budget(prepared, passed.hand_off),
-        accumulators=tuple(
-            AccumulatorBound(op=op.name, bound=op.accumulator.bound, bits=op.accumulator.bits)
-            for op in manifest.ops
-            if op.accumulator is not None
-        ),
+        accumulators=_accumulators(manifest, arrays),
         random_ops=random,
         comparisons=comparisons,
         cpu=cpu_evidence(manifest, arrays, flags),
@@ -89,8 +87,19 @@ def collect(prepared: Prepared, options: BaselineOptions, flags: CpuFlags, progr
         target=passed.target(manifest),
         inputs=() if data is None else input_ranges(manifest, _all_feeds(data), prepared.preprocessing),
         levels=levels,
+        kernel=kernel_numbers(manifest, arrays, seed=options.seed),
     )
     return Collected(evidence=evidence, manifest=observed)
+
+
+def _accumulators(manifest: Manifest, arrays: Mapping[str, Array]) -> tuple[AccumulatorBound, ...]:
+    """Proved bounds beside what made-up inputs reach."""
+    far = reached(manifest, arrays)
+    return tuple(
+        AccumulatorBound(op=op.name, bound=op.accumulator.bound, bits=op.accumulator.bits, reached=far.get(op.name))
+        for op in manifest.ops
+        if op.accumulator is not None
+    )
 
 
 def scheme_evidence(manifest: Manifest) -> SchemeEvidence:
@@ -122,13 +131,14 @@ def manifest_evidence(prepared: Prepared, observed: Manifest) -> ManifestEvidenc
     except RefusedError as error:
         equal, errors = False, tuple(p.line() for p in error.problems)
     by_name = observed.by_name()
-    failures = []
+    failures, misplaced = [], []
     for layout in observed.layouts:
         tensor = by_name[layout.tensor]
         stored = arrays[tensor.array] if tensor.array is not None else _ramp(tensor.shape)
-        packed = pack(layout.packed, stored, layout.block)
-        if not np.array_equal(unpack(layout.packed, packed, layout.block, stored.shape), stored):
+        if not returns(layout, stored):
             failures.append(layout.tensor)
+        elif not in_place(layout, _ramp(tensor.shape)):
+            misplaced.append(layout.tensor)
     return ManifestEvidence(
         schema_errors=errors,
         first_sha256=_import_sha256(prepared.first),
@@ -136,6 +146,7 @@ def manifest_evidence(prepared: Prepared, observed: Manifest) -> ManifestEvidenc
         reload_equal=equal,
         layouts=len(observed.layouts),
         layout_failures=tuple(failures),
+        layout_misplaced=tuple(misplaced),
     )
 
 

@@ -8,11 +8,12 @@ from checklists.items.baseline_exact import (
     dispatches_concatenate,
     exact_full_model,
     exact_per_op,
+    kernel_numbers_exact,
     reference_trustworthy,
     target_equals_reference,
 )
 from checklists.model import Finding, Verdict
-from oracle.evidence import BaselineEvidence, Comparison, Mismatch
+from oracle.evidence import BaselineEvidence, Comparison, KernelEvidence, KernelFault, Mismatch
 
 FIRST = Mismatch(index=(0, 3, 1), expected="5", got="6", exact="11/2", cause="tie rounded up")
 Judge = Callable[[BaselineEvidence], Finding]
@@ -294,3 +295,33 @@ def test_BL013_is_not_applicable_with_one_dispatch_only(good: BaselineEvidence) 
     assert finding.figures["dispatches"] == 1
     assert dispatches_concatenate(cut(good, 0, 0, count=2)).verdict is Verdict.NOT_RUN
     assert dispatches_concatenate(cut(good, 0, 0, count=0)).verdict is Verdict.NOT_RUN
+
+
+FAULT = KernelFault(tensor="conv_out", op="conv", op_type="Conv", what="multiplier 5 is not what the scales say, 6")
+
+
+def test_BL014_passes_without_a_fault_and_fails_with_one(good: BaselineEvidence) -> None:
+    assert kernel_numbers_exact(good).verdict is Verdict.PASS
+    finding = kernel_numbers_exact(replace(good, kernel=KernelEvidence(ops=2, accumulators=9, faults=(FAULT,))))
+    assert finding.verdict is Verdict.FAIL
+    assert finding.subjects == ("conv_out",)
+    assert finding.ops == {"conv_out": "conv"}
+    for words in ("'conv_out'", "'conv'", "Conv", "multiplier 5"):
+        assert words in finding.summary
+    assert "more ops" not in finding.summary
+
+
+def test_BL014_counts_further_ops(good: BaselineEvidence) -> None:
+    faults = (FAULT, replace(FAULT, tensor="gemm_out", op="gemm"))
+    finding = kernel_numbers_exact(replace(good, kernel=KernelEvidence(ops=2, accumulators=9, faults=faults)))
+    assert "; 1 more ops" in finding.summary
+    assert finding.subjects == ("conv_out", "gemm_out")
+
+
+def test_BL014_is_not_applicable_only_where_no_op_is_rescaled(good: BaselineEvidence) -> None:
+    none = KernelEvidence(ops=0, accumulators=0, faults=())
+    finding = kernel_numbers_exact(replace(good, kernel=none))
+    assert finding.verdict is Verdict.NOT_APPLICABLE
+    assert finding.figures["ops"] == 0
+    assert kernel_numbers_exact(replace(good, kernel=replace(none, ops=1))).verdict is Verdict.PASS
+    assert kernel_numbers_exact(replace(good, kernel=None)).verdict is Verdict.NOT_RUN

@@ -28,7 +28,7 @@ def manifest(good: BaselineEvidence) -> Change:
 
 
 def bounds(good: BaselineEvidence, *rows: tuple[str, int, int]) -> BaselineEvidence:
-    return replace(good, accumulators=tuple(AccumulatorBound(op=o, bound=b, bits=w) for o, b, w in rows))
+    return replace(good, accumulators=tuple(AccumulatorBound(op=o, bound=b, bits=w, reached=0) for o, b, w in rows))
 
 
 def test_BL001_passes_with_every_tensor_locked(good: BaselineEvidence) -> None:
@@ -123,6 +123,15 @@ def test_BL006_passes_and_fails_by_one_layout(manifest: Change) -> None:
     assert "'w'" in finding.summary
 
 
+def test_BL006_fails_by_one_layout_whose_elements_stand_elsewhere(manifest: Change) -> None:
+    finding = layouts_round_trip(manifest(layout_misplaced=("w",)))
+    assert finding.verdict is Verdict.FAIL
+    assert finding.subjects == ("w",)
+    assert "'w'" in finding.summary
+    assert "another order" in finding.summary
+    assert layouts_round_trip(manifest(layout_failures=("v",), layout_misplaced=("w",))).subjects == ("v", "w")
+
+
 def test_BL006_is_not_applicable_only_without_weights(good: BaselineEvidence, manifest: Change) -> None:
     without = manifest(layouts=0)
     assert layouts_round_trip(without).verdict is Verdict.NOT_RUN
@@ -170,3 +179,21 @@ def test_BL007_is_not_applicable_only_where_no_op_accumulates(good: BaselineEvid
     finding = accumulator_proved(replace(none, random_ops=None, comparisons=()))
     assert finding.verdict is Verdict.NOT_APPLICABLE
     assert finding.figures["ops"] == 0
+
+
+def reach(good: BaselineEvidence, *rows: tuple[str, int, int | None]) -> BaselineEvidence:
+    return replace(good, accumulators=tuple(AccumulatorBound(op=o, bound=b, bits=32, reached=r) for o, b, r in rows))
+
+
+def test_BL007_passes_where_an_input_reaches_the_bound_and_fails_one_beyond(good: BaselineEvidence) -> None:
+    assert accumulator_proved(reach(good, ("conv", 900, 900), ("gemm", 5, 0))).verdict is Verdict.PASS
+    finding = accumulator_proved(reach(good, ("conv", 900, 901), ("gemm", 5, 0)))
+    assert finding.verdict is Verdict.FAIL
+    assert finding.subjects == ("conv",)
+    for words in ("'conv'", "901", "900", "the bias left out"):
+        assert words in finding.summary
+
+
+def test_BL007_is_not_run_where_no_bound_was_held_against_an_input(good: BaselineEvidence) -> None:
+    assert accumulator_proved(reach(good, ("conv", 9, None), ("gemm", 9, None))).verdict is Verdict.NOT_RUN
+    assert accumulator_proved(reach(good, ("conv", 9, 1), ("gemm", 9, None))).verdict is Verdict.PASS
