@@ -31,6 +31,11 @@ from manifest.onnx_import.rules import Facts, OpRule
 from manifest.opset import OPSET, UNKNOWN, YES, op_key
 
 MAX_FOLDED_ELEMENTS: Final = 1 << 28
+"""Largest activation."""
+
+MAX_CONSTANT_ELEMENTS: Final = 1 << 26
+"""Largest constant that folding may make out of smaller ones."""
+
 _Folder = Callable[[Node, list[Constant | None], Graph], Constant | None]
 
 
@@ -161,6 +166,7 @@ def _gather(node: Node, sources: list[Constant | None], graph: Graph) -> Constan
     if values is None or indices is None:
         return None
     axis = sizes.normalize_axis(node, node.integer("axis", 0), values.ndim)
+    _check_elements(node, values.size // max(values.shape[axis], 1) * indices.size)
     if indices.size and not (-values.shape[axis] <= indices.min() and indices.max() < values.shape[axis]):
         raise refusal(node, "ONNX-GATHER", "index out of range", got=str(indices.ravel()[:4].tolist()))
     return _plain(node, np.take(values, indices, axis=axis), sources)
@@ -168,11 +174,17 @@ def _gather(node: Node, sources: list[Constant | None], graph: Graph) -> Constan
 
 def _concat(node: Node, sources: list[Constant | None], graph: Graph) -> Constant | None:
     arrays = [a for a in map(_values, sources) if a is not None]
+    _check_elements(node, sum(a.size for a in arrays))
     axis = sizes.normalize_axis(node, node.integer("axis", 1), arrays[0].ndim)
-    try:
-        return _plain(node, np.concatenate(arrays, axis=axis), sources)
-    except ValueError as error:
-        raise refusal(node, "ONNX-SHAPE", "constants do not fit", got=str([a.shape for a in arrays])) from error
+    return _plain(node, np.concatenate(arrays, axis=axis), sources)
+
+
+def _check_elements(node: Node, count: int) -> None:
+    """Refuse constants that grow without bound."""
+    if count > MAX_CONSTANT_ELEMENTS:
+        raise refusal(
+            node, "ONNX-SIZE", "folded constant", expected=f"at most {MAX_CONSTANT_ELEMENTS} elements", got=str(count)
+        )
 
 
 def _slice(node: Node, sources: list[Constant | None], graph: Graph) -> Constant | None:
@@ -194,7 +206,7 @@ def _binary(function: Callable[[Array, Array], Array]) -> _Folder:
         left, right = (_values(s) for s in sources)
         if left is None or right is None:
             return None
-        sizes.broadcast(node, [left.shape, right.shape])
+        _check_elements(node, math.prod(sizes.broadcast(node, [left.shape, right.shape])))
         with np.errstate(all="ignore"):
             return _plain(node, np.asarray(function(left, right)).astype(left.dtype), sources)
 
@@ -313,7 +325,13 @@ class _Folding:
         if node.key == ":Shape":
             return self._keep_constant(node, _plain(node, np.array(_first(sources).array.shape, np.int64), []))
         folder = _FOLDERS.get(node.key)
-        return folder is not None and self._keep_constant(node, folder(node, sources, current))
+        if folder is None:
+            return False
+        try:
+            return self._keep_constant(node, folder(node, sources, current))
+        except (TypeError, ValueError, IndexError, OverflowError) as error:
+            text = f"{node.type} of constants cannot be computed: {error}"
+            raise refusal(node, "ONNX-CONSTANT", text) from error
 
     def _shape_of(self, node: Node) -> Constant:
         dims = self.shapes[node.input(0)]
@@ -332,7 +350,10 @@ class _Folding:
         rule = self.rules.get(node.key)
         if rule is None:
             raise unsupported(node, self.host_ops)
-        for name, shape in zip(node.outputs, rule.shape(node, self.facts()), strict=True):
+        found = rule.shape(node, self.facts())
+        if len(found) != len(node.outputs):
+            raise refusal(node, "ONNX-ARITY", "number of outputs", expected=str(len(found)), got=str(len(node.outputs)))
+        for name, shape in zip(node.outputs, found, strict=True):
             if name:
                 self.shapes[name] = shape
                 self._check_size(node, shape)

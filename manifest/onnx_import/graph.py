@@ -70,11 +70,17 @@ class Node:
 
     def integer(self, name: str, default: int) -> int:
         """An integer attribute."""
-        return int(self.attributes.get(name, default))
+        value = self.attributes.get(name, default)
+        if not isinstance(value, int):
+            raise _attribute_type(self, name, "an integer", value)
+        return value
 
     def real(self, name: str, default: float) -> float:
         """A float attribute (float32 value)."""
-        return float(self.attributes.get(name, default))
+        value = self.attributes.get(name, default)
+        if not isinstance(value, int | float):
+            raise _attribute_type(self, name, "a number", value)
+        return float(value)
 
     def text(self, name: str, default: str) -> str:
         """A string attribute."""
@@ -83,7 +89,16 @@ class Node:
     def integers(self, name: str) -> tuple[int, ...] | None:
         """A list of integers, None where the attribute is absent."""
         value = self.attributes.get(name)
-        return None if value is None else tuple(int(v) for v in value)
+        if value is None:
+            return None
+        if not isinstance(value, list | tuple) or not all(isinstance(v, int) for v in value):
+            raise _attribute_type(self, name, "a list of integers", value)
+        return tuple(value)
+
+
+def _attribute_type(node: Node, name: str, expected: str, value: Any) -> RefusedError:
+    """The refusal of an attribute of the wrong type (onnx.checker knows those of the standard ops only)."""
+    return refusal(node, "ONNX-ATTRIBUTE", f"attribute {name}", expected=expected, got=type(value).__name__)
 
 
 def refusal(node: Node, code: str, what: str, *, expected: str = "", got: str = "", remedy: str = "") -> RefusedError:

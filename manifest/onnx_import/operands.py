@@ -229,6 +229,9 @@ def exact_constant(node: Node, constant: Constant) -> Constant:
     """
     if constant.quant is not None:
         return constant
+    if constant.array.dtype != np.float32:
+        got = constant.array.dtype.name
+        raise refusal(node, "ONNX-CONSTANT-TYPE", f"constant {constant.origin!r}", expected="float32", got=got)
     if not np.isfinite(constant.array).all():
         raise refusal(node, "ONNX-CONSTANT-VALUE", f"constant {constant.origin!r} is not finite")
     values = [Fraction(float(v)) for v in constant.array.ravel()]
