@@ -164,8 +164,10 @@ def _ramp(shape: tuple[int, ...]) -> Array:
 
 
 def _budget(prepared: Prepared, hand_off: HandOff) -> BudgetEvidence:
-    dispatches = prepared.imported.manifest.dispatches
-    cuts = {n for d in dispatches for n in d.outputs} & {n for d in dispatches for n in d.inputs}
+    manifest = prepared.imported.manifest
+    edges = {op.name for op in manifest.ops if op.where == "host" and op.type in ("QuantizeLinear", "DequantizeLinear")}
+    inner = [d for d in manifest.dispatches if not edges.issuperset(d.ops)]
+    cuts = {n for d in inner for n in d.outputs} & {n for d in inner for n in d.inputs}
     return BudgetEvidence(
         device=prepared.device.name,
         dispatches=prepared.plan.budgets,
