@@ -223,7 +223,7 @@ class Naive:
 
     def matmul(self, op: Op) -> Array:
         a, b = self.ints(op.inputs[0]), self.ints(op.inputs[1])
-        product = np.matmul(a, b)
+        product = np.asarray(np.matmul(a, b), dtype=object)
         return self.contraction(op, product.shape, lambda i: product[i], lambda i: i[-1] if i else 0)
 
     def contraction(
@@ -290,18 +290,12 @@ class Naive:
     def add(self, op: Op) -> Array:
         names = op.inputs[:2]
         a, b = (np.broadcast_to(v, self.tensors[op.outputs[0]].shape) for v in map(self.real, names))
-        ia, ib = (
-            (None, None)
-            if any(self.tensors[n].dtype == "exact" for n in names)
-            else (np.broadcast_to(v, a.shape) for v in map(self.ints, names))
-        )
+        units = [self.unit_of(n, 0) for n in names]
 
         def target(i: Index) -> Any:
             assert op.requant is not None
-            assert ia is not None
-            assert ib is not None
             m = op.requant.multipliers
-            return (m[0] * ia[i] + m[-1] * ib[i]) * Fraction(2) ** -op.requant.shifts[0]
+            return (m[0] * a[i] / units[0] + m[-1] * b[i] / units[1]) * Fraction(2) ** -op.requant.shifts[0]
 
         def kernel(i: Index) -> np.float32:
             qc = self.quant(op.outputs[0])
@@ -336,13 +330,15 @@ class Naive:
     def mul(self, op: Op) -> Array:
         a, b = self.real(op.inputs[0]), self.real(op.inputs[1])
         real = np.asarray(a * b, dtype=object)
-        ia, ib = self.ints(op.inputs[0]), self.ints(op.inputs[1])
-        product = np.asarray(ia * ib, dtype=object)
+        if self.tensors[op.outputs[0]].dtype == "exact":
+            return real
+        units = self.unit_of(op.inputs[0], 0) * self.unit_of(op.inputs[1], 0)
+        product = np.asarray(real / units, dtype=object)
         sa, sb, sc = (f32(self.quant(n).scales[0]) for n in (*op.inputs[:2], op.outputs[0]))
         zc = f32(self.quant(op.outputs[0]).zero_points[0])
 
         def kernel(i: Index) -> np.float32:
-            return f32(f32(f32(product[i]) * f32(f32(sa * sb) / sc)) + zc)
+            return f32(f32(f32(int(product[i])) * f32(f32(sa * sb) / sc)) + zc)
 
         return self.finish(op, real, target=lambda i: product[i] * self.step(op.requant, 0), kernel=kernel)
 
@@ -372,6 +368,8 @@ class Naive:
         tensor = self.tensors[name]
         if tensor.quant is not None:
             return Fraction(at(tensor.quant.scales, 0, (channel,)))
+        if tensor.array is not None:
+            return Fraction(1)
         op = next(o for o in self.manifest.ops if name in o.outputs)
         if op.type in ("Conv", "Gemm", "MatMul"):
             sx, sw = self.quant(op.inputs[0]).scales[0], self.quant(op.inputs[1]).scales
