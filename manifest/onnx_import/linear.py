@@ -17,6 +17,7 @@ from manifest.onnx_import.operands import (
     channel_values,
     check_channel_axis,
     check_code_type,
+    check_same_type,
     weight_codes,
 )
 from manifest.onnx_import.quant import dtype_of
@@ -99,7 +100,8 @@ def stated_weight(
     array = constant.array
     rank = array.ndim
     channel = rank - 1 if axis is None else axis
-    quant, _ = quantities.read(b.graph, node, *at, dtype_of(array), axis=channel, rank=rank)
+    quant, dtype = quantities.read(b.graph, node, *at, dtype_of(array), axis=channel, rank=rank)
+    check_same_type(node, name, dtype_of(array), dtype)
     quantities.check_axis(node, quant, array.shape)
     fixed = Constant(array=array, quant=quant, origin=constant.origin, nodes=constant.nodes)
     return _checked(node, Weight(constant=fixed, quant=quant, axis=axis, alias=constant.origin))

@@ -211,10 +211,24 @@ def _output(b: Builder, port: Port, poisoned: set[str]) -> None:
     if value.kind in ("real", "exact"):
         if name not in b.tensors:
             _dequantized_output(b, name, value.tensor)
-        return
-    if value.tensor == name:
-        return
-    _copied_output(b, name, value)
+    elif value.tensor != name:
+        _copied_output(b, name, value)
+    _check_output_type(b, port)
+
+
+def _check_output_type(b: Builder, port: Port) -> None:
+    """Refuse a graph output that is declared as another type than what is computed."""
+    found = b.tensors[port.name].onnx_dtype
+    if port.dtype not in (found, "undefined"):
+        problem = Problem(
+            code="ONNX-OUTPUT-TYPE",
+            where=f"graph output {port.name!r}",
+            what="declared type and computed type differ",
+            expected=found,
+            got=port.dtype,
+            remedy="export the model again",
+        )
+        raise RefusedError((problem,))
 
 
 def _copied_output(b: Builder, name: str, value: Value) -> None:

@@ -99,9 +99,22 @@ def codes(b: Builder, node: Node, position: int, scale: int, zero_point: int) ->
             node, "ONNX-FLOAT-INPUT", f"input {node.input(position)!r} is float", expected="int8 or uint8 codes"
         )
     tensor = b.tensors[value.tensor]
-    stated, _ = quantities.read(b.graph, node, scale, zero_point, tensor.dtype, axis=None, rank=len(tensor.shape))
+    stated, dtype = quantities.read(b.graph, node, scale, zero_point, tensor.dtype, axis=None, rank=len(tensor.shape))
+    check_same_type(node, node.input(position), tensor.dtype, dtype)
     one_scale(node, stated, node.input(position))
     return operand(b, reinterpreted(b, value.tensor, stated, node))
+
+
+def check_same_type(node: Node, name: str, dtype: DType | None, stated: DType) -> None:
+    """Refuse a zero point of another type than its codes."""
+    if dtype != stated:
+        raise refusal(
+            node,
+            "ONNX-ZERO-POINT-TYPE",
+            f"zero point and codes {name!r} differ in type",
+            expected=str(dtype),
+            got=stated,
+        )
 
 
 def one_scale(node: Node, quant: Quantization, name: str) -> None:

@@ -16,6 +16,7 @@ from manifest.onnx_import.linear import stated_output
 from manifest.onnx_import.operands import (
     Operand,
     check_real,
+    check_same_type,
     codes,
     exact_constant,
     one_scale,
@@ -91,7 +92,9 @@ def codes_operand(b: Builder, node: Node, position: int) -> Operand:
     if constant is None:
         return codes(b, node, position, position + 1, position + 2)
     array = constant.array
-    quant, _ = quantities.read(b.graph, node, position + 1, position + 2, dtype_of(array), axis=None, rank=array.ndim)
+    own = dtype_of(array)
+    quant, dtype = quantities.read(b.graph, node, position + 1, position + 2, own, axis=None, rank=array.ndim)
+    check_same_type(node, name, own, dtype)
     one_scale(node, quant, name)
     return operand(b, b.add_constant(constant, "constant", alias=name, quant=quant).name)
 

@@ -3,7 +3,7 @@
 from manifest.onnx_import import quant as quantities
 from manifest.onnx_import.builder import Builder
 from manifest.onnx_import.graph import Node, Shape, refusal
-from manifest.onnx_import.operands import one_scale, reinterpreted
+from manifest.onnx_import.operands import check_same_type, one_scale, reinterpreted
 from manifest.onnx_import.rules import Facts
 
 
@@ -21,10 +21,7 @@ def lower(node: Node, b: Builder) -> None:
     rank = len(tensor.shape)
     quant, dtype = quantities.read(b.graph, node, 1, 2, tensor.dtype, axis=node.integer("axis", 1), rank=rank)
     one_scale(node, quant, node.input(0))
-    if dtype != tensor.dtype:
-        raise refusal(
-            node, "ONNX-ZERO-POINT-TYPE", "zero point and input differ in type", expected=tensor.dtype, got=dtype
-        )
+    check_same_type(node, node.input(0), tensor.dtype, dtype)
     output = node.outputs[0]
     name = reinterpreted(b, value.tensor, quant, node, as_name="" if b.is_output(output) else output)
     b.set(output, "real", name)

@@ -158,3 +158,22 @@ def test_a_dropped_node_leaves_no_trace_in_what_follows() -> None:
     with pytest.raises(RefusedError) as error:
         s.load()
     assert [p.where for p in error.value.problems] == ["node 'a' (MatMul)", "node 'b' (MatMul)"]
+
+
+@pytest.mark.parametrize("element", ["FLOAT", "UINT8"])
+def test_an_output_of_another_declared_type_is_refused(element: str) -> None:
+    s = Sketch()
+    s.output(s.q(s.input("x", (1, 4)), 0.5, out="y"), (1, 4), getattr(onnx.TensorProto, element))
+    with pytest.raises(RefusedError, match="graph output 'y': declared type and computed type differ; expected int8"):
+        s.load()
+
+
+def test_a_zero_point_of_another_type_than_its_codes_is_refused() -> None:
+    s = Sketch()
+    one, unsigned, signed = s.const(1.0), s.const(0, np.uint8), s.const(0, np.int8)
+    x = s.node("QuantizeLinear", [s.input("x", (1, 2)), one, unsigned])
+    w = s.const(np.eye(2), np.int8)
+    y = s.node("QLinearMatMul", [x, one, signed, w, one, signed, one, unsigned], name="q")
+    s.output(s.node("DequantizeLinear", [y, one, unsigned], "y"), (1, 2))
+    with pytest.raises(RefusedError, match="zero point"):
+        s.load()
