@@ -41,7 +41,9 @@ def test_other_values_under_the_same_name_are_another_tensor(b: Builder) -> None
 
 
 def test_scalars_keep_their_rank(b: Builder) -> None:
-    tensor = b.add_constant(Constant(array=np.array(7, np.int8), quant=per_tensor(1.0), origin="k"), "constant", alias="k")
+    tensor = b.add_constant(
+        Constant(array=np.array(7, np.int8), quant=per_tensor(1.0), origin="k"), "constant", alias="k"
+    )
     assert tensor.shape == b.arrays[tensor.array or ""].shape == ()
 
 

@@ -12,7 +12,18 @@ from manifest.onnx_import.quant import per_tensor
 
 @pytest.mark.parametrize(
     ("value", "code"),
-    [(0.0, 3), (0.25, 3), (0.75, 5), (-0.25, 3), (1.26, 6), (1e9, 127), (-1e9, -128), (math.inf, 127), (-math.inf, -128), (3e38, 127)],
+    [
+        (0.0, 3),
+        (0.25, 3),
+        (0.75, 5),
+        (-0.25, 3),
+        (1.26, 6),
+        (1e9, 127),
+        (-1e9, -128),
+        (math.inf, 127),
+        (-math.inf, -128),
+        (3e38, 127),
+    ],
 )
 def test_bounds_become_codes_as_quantizelinear_gives_them(value: float, code: int) -> None:
     assert code_of(value, per_tensor(0.5, 3), -128, 127) == code
