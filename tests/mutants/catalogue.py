@@ -3,6 +3,7 @@
 from typing import Final
 
 from tests.mutants.harness import Mutant
+from tests.mutants.importer_mutants import IMPORTER
 from tests.mutants.oracle_mutants import ORACLE
 
-MUTANTS: Final[tuple[Mutant, ...]] = (*ORACLE,)
+MUTANTS: Final[tuple[Mutant, ...]] = (*ORACLE, *IMPORTER)

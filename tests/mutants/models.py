@@ -79,24 +79,43 @@ def gemm_sixth() -> Made:
     return s, {"x": shape}
 
 
-def tenths() -> Made:
-    """Input scale 0.1, MatMul of two scales without structure: true division and multipliers matter."""
+def odd_scales() -> Made:
+    """MatMul at scales without structure: true division of the input and a 31-bit multiplier."""
     s, shape = Sketch(), (1, 24)
-    x = s.qdq(s.input("x", shape), 0.1, 3, out="x_real")
+    x = s.qdq(s.input("x", shape), 0.0613, 3, out="x_real")
     y = s.node("MatMul", [x, s.weight(_codes((24, 16), 6), 0.0117, name="w")], "mm_real", name="mm")
     s.qdq(y, 0.37, -5, out="y")
     s.output("y")
     return s, {"x": shape}
 
 
+def odd_mean() -> Made:
+    """A global average over 7 x 7 at scales without structure: a multiplier proved by enumeration."""
+    s, shape = Sketch(), (1, 4, 7, 7)
+    x = s.qdq(s.input("x", shape), 0.0613, 3, out="x_real")
+    s.qdq(s.node("GlobalAveragePool", [x], "gap_real", name="gap"), 0.0117, -5, out="y")
+    s.output("y")
+    return s, {"x": shape}
+
+
+def nearly_shift() -> Made:
+    """A weight scale one float32 step beside 2**-7."""
+    s, shape = Sketch(), (1, 16)
+    x = s.qdq(s.input("x", shape), 2**-5, out="x_real")
+    scale = np.nextafter(np.float32(2**-7), np.float32(1))
+    s.qdq(s.node("Gemm", [x, s.weight(_codes((16, 8), 19), scale, name="w")], name="fc"), 2**-3, out="y")
+    s.output("y")
+    return s, {"x": shape}
+
+
 def pools() -> Made:
-    """MaxPool and AveragePool with uneven pads and a global average over 35 elements, scales 2**k, few positive codes."""
+    """MaxPool and AveragePool with uneven pads and a global average over 35 elements, scales 2**k, no positive code."""
     s, shape = Sketch(), (1, 3, 9, 10)
-    x = s.qdq(s.input("x", shape), 2**-4, 60, out="x_real")
+    x = s.qdq(s.input("x", shape), 2**-4, -70, out="x_real")
     window = {"kernel_shape": [3, 3], "strides": [2, 2]}
-    m = s.qdq(s.node("MaxPool", [x], "max_real", name="max", pads=[1, 0, 1, 1], **window), 2**-4, 60, out="m")
+    m = s.qdq(s.node("MaxPool", [x], "max_real", name="max", pads=[1, 0, 1, 1], **window), 2**-4, -70, out="m")
     a = s.node("AveragePool", [m], "mean_real", name="mean", kernel_shape=[2, 2], pads=[1, 1, 1, 0], count_include_pad=0)
-    a = s.qdq(a, 2**-4, 60, out="a")
+    a = s.qdq(a, 2**-4, -70, out="a")
     g = s.node("GlobalAveragePool", [a], "gap_real", name="gap")
     s.qdq(g, 2**-5, 33, out="y")
     s.output("y")
@@ -195,8 +214,16 @@ def _qop_output(s: Sketch, codes: str, pair: list[str]) -> None:
 
 def qop_conv() -> Made:
     """QLinearConv whose float32 multiplier is exactly 1/64 in onnxruntime's order of operations and not in another."""
+    return _qop_conv(*order_scales())
+
+
+def qop_shift() -> Made:
+    """QLinearConv with scales 2**k: its float32 multiplier is exact and meets ties."""
+    return _qop_conv(2**-5, 2**-7, 2**-6)
+
+
+def _qop_conv(sx: float, sw: float, sy: float) -> Made:
     s, shape = Sketch(), (1, 3, 8, 7)
-    sx, sw, sy = order_scales()
     x, xs = _qop_input(s, shape, sx, 120)
     w = [s.const(_codes((5, 3, 3, 3), 15), np.int8, "w"), s.const(sw), s.const(0, np.int8)]
     ys = [s.const(sy), s.const(127, np.uint8)]
@@ -250,20 +277,31 @@ def qop_wrap() -> Made:
 
 
 def qop_mean() -> Made:
-    """QLinearGlobalAveragePool over 7 x 7."""
+    """QLinearGlobalAveragePool over 7 x 7 whose multiplier is exactly 1/16 only in onnxruntime's order of operations."""
     s, shape = Sketch(), (1, 4, 7, 7)
-    x, xs = _qop_input(s, shape, 0.031, 120)
-    ys = [s.const(0.0117), s.const(118, np.uint8)]
+    sx, sy = mean_scales(49)
+    x, xs = _qop_input(s, shape, sx, 120)
+    ys = [s.const(sy), s.const(118, np.uint8)]
     y = s.node("QLinearGlobalAveragePool", [x, *xs, *ys], "y_codes", name="gap", domain=MICROSOFT, channels_last=0)
     _qop_output(s, y, ys)
     return s, {"x": shape}
 
 
+def mean_scales(count: int) -> tuple[float, float]:
+    """Float32 scales with sx / (sy * count) == 1/16 and (sx / sy) / count > 1/16: ties of even codes go up."""
+    rng, f32 = np.random.default_rng(18), np.float32
+    while True:
+        sy = f32(rng.uniform(0.007, 0.012))
+        sx = f32(sy * f32(count)) / f32(16)
+        if f32(sx / sy) / f32(count) > f32(1 / 16):
+            return float(sx), float(sy)
+
+
 MADE: Final[Mapping[str, Callable[[], Made]]] = {
     made.__name__: made
     for made in (
-        conv_shift, gemm_shift, gemm_sixth, tenths, pools, layouts, residual, shared_weight, reinterpreted, clipped,
-        folded, scaled_mean, qop_conv, qop_add, qop_add_fma, qop_wrap, qop_mean,
+        conv_shift, gemm_shift, gemm_sixth, odd_scales, odd_mean, nearly_shift, pools, layouts, residual, shared_weight, reinterpreted, clipped,
+        folded, scaled_mean, qop_conv, qop_shift, qop_add, qop_add_fma, qop_wrap, qop_mean,
     )
 }  # fmt: skip
 DIGITS: Final = "digits_cnn"

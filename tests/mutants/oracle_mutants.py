@@ -22,15 +22,15 @@ ROUNDING: Final = (
         edits=(HALF_UP,),
         model="conv_shift",
         items=BOTH,
-        words=("'y.q'", "'conv', Conv", "ties are rounded half up in the oracle"),
+        words=("'y.q'", "'conv', Conv", "ties are rounded half up"),
     ),
     Mutant(
         id="half-up-scale-f32",
         breaks="half-up instead of half-even with the float32 multiplier of a QOperator node",
         edits=(HALF_UP,),
-        model="qop_conv",
+        model="qop_shift",
         items=BOTH,
-        words=("'y_codes'", "'conv', Conv", "ties are rounded half up in the oracle"),
+        words=("'y_codes'", "'conv', Conv", "ties are rounded half up"),
     ),
     Mutant(
         id="half-up-rational",
@@ -57,8 +57,8 @@ ROUNDING: Final = (
             ),
         ),
         model="conv_shift",
-        items=("BL011",),
-        words=("'y.q'", "'conv'", "half up"),
+        items=("BL014",),
+        words=("'y.q'", "'conv', Conv", "the shift primitive `srs`", "(tie)"),
     ),
     Mutant(
         id="near-tie-by-float",
@@ -98,7 +98,7 @@ ROUNDING: Final = (
                 replace="        centre(x, 0, columns)\n",
             ),
         ),
-        model="tenths",
+        model="odd_scales",
         items=BOTH,
         words=("'y.q'", "'mm', MatMul", "the zero point of the first input is not subtracted in the oracle"),
     ),
@@ -116,7 +116,7 @@ ROUNDING: Final = (
             ),
         ),
         model="conv_shift",
-        items=BOTH,
+        items=("BL008",),
         words=("'y.q'", "'conv', Conv", "the code wraps instead of saturating in the oracle"),
     ),
     Mutant(
@@ -131,7 +131,7 @@ ROUNDING: Final = (
         ),
         model="qop_conv",
         items=BOTH,
-        words=("'y_codes'", "'conv', Conv", "float32 multiplier"),
+        words=("'y_codes'", "'conv', Conv", "the float32 multiplier (sx * sw) / sy is applied in onnxruntime"),
     ),
     Mutant(
         id="int32-wrap-ignored",
@@ -157,7 +157,7 @@ ROUNDING: Final = (
                 replace="scaled = values * (np.float32(1) / along(np.atleast_1d(scale), axis, values.ndim, np.float32))",
             ),
         ),
-        model="tenths",
+        model="odd_scales",
         items=("BL008",),
         words=("'x_real.q'", "QuantizeLinear"),
     ),
@@ -172,7 +172,7 @@ ROUNDING: Final = (
             ),
         ),
         model="conv_shift",
-        items=("BL011",),
+        items=("BL011", "BL014"),
         words=("'y.q'", "'conv'"),
     ),
 )
@@ -283,8 +283,11 @@ GEOMETRY: Final = (
         edits=(
             Edit(
                 file="oracle/ops/max_pool.py",
-                find="        return np.iinfo(dtype).min\n",
-                replace="        return 0\n",
+                find="        return pooled[:, :, 0] if flat else pooled\n",
+                replace="        whole = np.multiply.outer(*(a.counts(include_pad=False) for a in (rows, cols)))\n"
+                "        edge = (whole < rows.kernel * cols.kernel)[:, :, None]\n"
+                "        pooled = np.where(edge, np.maximum(pooled, 0), pooled)\n"
+                "        return pooled[:, :, 0] if flat else pooled\n",
             ),
         ),
         model="pools",
@@ -317,7 +320,7 @@ GEOMETRY: Final = (
         ),
         model="conv_shift",
         items=BOTH,
-        words=("'y.q'", "'conv', Conv", "dilations"),
+        words=("'y.q'", "'conv', Conv", "the dilations are ignored in the oracle"),
     ),
     Mutant(
         id="strides-swapped",
@@ -330,8 +333,8 @@ GEOMETRY: Final = (
             ),
         ),
         model="conv_shift",
-        items=BOTH,
-        words=("'y.q'", "'conv', Conv", "shape"),
+        words=("op 'conv' (Conv)", "'y.q'", "another shape than the manifest"),
+        exit=2,
     ),
     Mutant(
         id="padding-counted",
@@ -367,7 +370,7 @@ ELEMENTWISE: Final = (
         ),
         model="qop_add",
         items=BOTH,
-        words=("'y_codes'", "'add', Add", "the zero point is added after the rounding in the oracle"),
+        words=("'y_codes'", "'add', Add", "the zero point is inside the rounding in onnxruntime"),
     ),
     Mutant(
         id="qadd-two-roundings",
@@ -409,7 +412,7 @@ ELEMENTWISE: Final = (
         ),
         model="layouts",
         items=BOTH,
-        words=("'c.q'", "'join', Concat"),
+        words=("'c.q'", "'join', Concat", "the inputs are in reverse order in the oracle"),
     ),
     Mutant(
         id="perm-inverted",
@@ -423,7 +426,7 @@ ELEMENTWISE: Final = (
         ),
         model="layouts",
         items=BOTH,
-        words=("'t.q'", "'turn', Transpose"),
+        words=("'t.q'", "'turn', Transpose", "the permutation is inverted in the oracle"),
     ),
     Mutant(
         id="transb-ignored",
@@ -437,7 +440,7 @@ ELEMENTWISE: Final = (
         ),
         model="gemm_shift",
         items=BOTH,
-        words=("'h.q'", "'fc1', Gemm"),
+        words=("'h.q'", "'fc1', Gemm", "transB is the other way round in the oracle"),
     ),
     Mutant(
         id="feeds-reversed",
@@ -445,8 +448,8 @@ ELEMENTWISE: Final = (
         edits=(
             Edit(
                 file="oracle/run.py",
-                find="np.moveaxis(self._shown(name, values[name], arithmetic), -1, 0)",
-                replace="np.moveaxis(self._shown(name, values[name], arithmetic), -1, 0)[::-1]",
+                find="out[start : start + size] = np.moveaxis(value, -1, 0)",
+                replace="out[start : start + size] = np.moveaxis(value, -1, 0)[::-1]",
             ),
         ),
         model="gemm_shift",
