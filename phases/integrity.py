@@ -21,6 +21,7 @@ from phases.record import PORT_JSON, PortInfo
 from phases.state import JOURNAL, STATE, State, UnsafePathError, is_person, read_small, sha256_file, sha256_of
 
 ATTEMPTS: Final = 3
+UNKNOWN_SHOWN: Final = 20
 FOREIGN: Final = "tampered: neither as before nor as after the interrupted run"
 OWN_NAMES: Final = (STATE, JOURNAL, PORT_JSON, "tensors.npz", "gates")
 """A folder with any of these was a port."""
@@ -85,6 +86,14 @@ class Integrity:
         """Everything that keeps the port from being used, strongest first."""
         pending = (Fault(name=JOURNAL, reason=f"interrupted: {self.interrupted}"),) if self.interrupted else ()
         return (*self.tampered, *pending, *self.stale)
+
+    def unknown_lines(self) -> list[str]:
+        """The files that the port does not list, one line each, the first of very many."""
+        lines = [
+            Fault(name=n, reason="not a file of the port, not judged").line() for n in self.unknown[:UNKNOWN_SHOWN]
+        ]
+        more = len(self.unknown) - UNKNOWN_SHOWN
+        return [*lines, f"and {more} more files that the port does not list"] if more > 0 else lines
 
 
 def is_port(root: Path) -> bool:

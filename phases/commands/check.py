@@ -34,8 +34,8 @@ def check(port: Path, through: str | None, rerun: bool) -> int:
         click.echo(line)
     for fault in seen.integrity.unverified:
         click.echo(f"note: {fault.line()}")
-    for name in seen.integrity.unknown:
-        click.echo(f"note: {cli.plain(name)}: not a file of the port, not judged")
+    for line in seen.integrity.unknown_lines():
+        click.echo(f"note: {line}")
     if lines:
         click.echo(f"{port}: {len(lines)} reason{'' if len(lines) == 1 else 's'} not to build on it")
         return UPSTREAM

@@ -38,8 +38,8 @@ def _print_port(console: Console, seen: Survey) -> None:
     console.print("files: ", cli.verdict_text(found.condition), sep="")
     for fault in (*found.faults, *found.unverified):
         console.print(cli.plain(f"  {fault.line()}"))
-    for name in found.unknown:
-        console.print(cli.plain(f"  {name}: not a file of the port, not judged"))
+    for line in found.unknown_lines():
+        console.print(cli.plain(f"  {line}"))
 
 
 def _print_phases(console: Console, gates: tuple[GateView, ...]) -> None:

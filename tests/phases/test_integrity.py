@@ -82,6 +82,15 @@ def test_unknown_files_are_named_not_judged(port: Path) -> None:
     assert found.unknown == ("notes.txt", "kernels/conv/kernel.cc", "reports/.ipynb_checkpoints/x.ipynb")
 
 
+@pytest.mark.parametrize(("count", "last"), [(20, "f19: not a file"), (21, "and 1 more files")])
+def test_very_many_unknown_files_are_counted(port: Path, count: int, last: str) -> None:
+    for number in range(count):
+        (port / f"f{number:02d}").write_text("")
+    lines = inspect(port).unknown_lines()
+    assert len(lines) == count
+    assert lines[-1].startswith(last)
+
+
 @pytest.mark.parametrize("name", ["port.toml", "waivers.toml"])
 def test_a_new_input_of_the_person_is_stale(port: Path, name: str) -> None:
     (port / name).write_text("")
