@@ -27,7 +27,7 @@ from oracle.fixedpoint import (
     to_float32,
     wrap,
 )
-from tests.oracle.naive import float32_of, rounded
+from tests.oracle.naive_base import float32_of, rounded
 
 INT62 = st.integers(-(2**62), 2**62)
 

@@ -7,7 +7,8 @@ from hypothesis import given
 
 from oracle.run import Oracle
 from oracle.strategies import Case, add_cases, conv_cases, gemm_cases, graphs, pool_cases
-from tests.oracle.naive import Naive, float32_of
+from tests.oracle.naive import Naive
+from tests.oracle.naive_base import float32_of
 
 
 def check(case: Case, arithmetics: tuple[Literal["reference", "target"], ...] = ("reference", "target")) -> None:
