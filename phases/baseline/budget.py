@@ -240,10 +240,10 @@ def _split_of(op: Footprint, capacity: Capacity) -> str:
     room = have - op.window_bytes
     if room <= 0:
         return f"rows into {-(-(op.weights_bytes + op.window_bytes) // have)} pieces, with the halo of the window"
-    pieces = -(-op.weights_bytes // room)
-    if pieces <= op.channels:
-        return f"output channels into {pieces}"
-    reduction = f"the reduction into {min(-(-pieces // op.channels), op.reduction)}"
+    block = -(-op.weights_bytes // op.channels)
+    if block <= room:
+        return f"output channels into {-(-op.channels // (room // block))}"
+    reduction = f"the reduction into {min(-(-block // room), op.reduction)}"
     return reduction if op.channels == 1 else f"output channels into {op.channels} and {reduction}"
 
 

@@ -133,6 +133,8 @@ def test_choice_follows_the_device() -> None:
     assert choose_weight("Conv", (16, 3, 3, 3), "int16xint8", npu1) == ("OIHW", "conv_blocks", (4, 8))
     assert choose_weight("Conv", (16, 4, 3, 3), "int8xint8", npu2, group=4)[1:] == ("grouped_conv_blocks", (4, 8, 8))
     assert choose_weight("Conv", (16, 1, 3, 3), "int8xint8", npu2, group=16)[1:] == ("depthwise_blocks", (8,))
+    assert choose_weight("Conv", (16, 1, 3, 3), "int8xint8", npu2, group=8)[1:] == ("grouped_conv_blocks", (8, 8, 8))
+    assert choose_weight("Conv", (16, 3, 3), "int8xint8", npu2)[1] == IDENTITY
     assert choose_weight("Gemm", (64, 10), "int16xint8", npu2) == ("KN", "dense_kn_blocks", (4, 8))
     assert choose_weight("Gemm", (10, 64), "int16xint8", npu2, trans_b=True) == ("NK", "dense_nk_blocks", (8, 4))
     assert choose_weight("Gemm", (64, 10), "int8xint8", vek385) == ("KN", IDENTITY, ())
@@ -161,3 +163,13 @@ def test_default_layouts_cover_weights_and_quantised_activations() -> None:
         "xq": ("NCHW", "row_blocks", (8,)),
         "y": ("NCHW", "row_blocks", (8,)),
     }
+
+
+def test_a_product_of_two_activations_has_no_weight_layout() -> None:
+    q = Quantization(scales=(1.0,), zero_points=(0,))
+    tensors = [
+        Tensor(name=n, shape=(4, 4), dtype="int8", onnx_dtype="int8", role="activation", quant=q)
+        for n in ("a", "b", "y")
+    ]
+    ops = [Op(name="m", type="MatMul", inputs=("a", "b"), outputs=("y",))]
+    assert {lay.packed for lay in default_layouts(tensors, ops, load_device("npu2"))} == {IDENTITY}

@@ -18,6 +18,14 @@ from tests.budget_graphs import Build
 NPU1 = load_device("npu1")
 
 
+HOST = {
+    "where": "host", "need_bytes": 0, "weights_bytes": 0, "window_bytes": 0, "skip_bytes": 0, "cores_needed": 0,
+    "kernel_bodies": 0, "bodies_per_core": 0.0, "program_bytes": 0, "shim_channels_need": 0, "have_bytes": None,
+    "cores_have": None, "program_have_bytes": None, "shim_channels_have": None, "oversized_ops": (),
+}  # fmt: skip
+"""Nothing of the array is needed or asked for by a host dispatch."""
+
+
 def small(total_bytes: int, core_bytes: int = 256) -> Device:
     """npu1 with eight cores of `core_bytes` and as much memory tile as makes the budget `total_bytes`."""
     l1 = core_bytes * 5 // 4
@@ -84,7 +92,7 @@ def test_a_small_model_is_one_dispatch_between_its_host_edges() -> None:
     ]
     assert [d.cut_bytes for d in plan.dispatches] == [64, 64, 0]
     host, budget, _ = plan.budgets
-    assert (host.where, host.have_bytes, host.need_bytes) == ("host", None, 0)
+    assert {f: getattr(host, f) for f in HOST} == HOST
     assert budget.need_bytes == 3 * (64 * 64 + 128) == budget.weights_bytes + budget.window_bytes + budget.skip_bytes
     assert budget.have_bytes == 4 * ((65536 - 1024) * 16 + 4 * 524288) // 5
     assert (budget.cores_needed, budget.cores_have, budget.kernel_bodies) == (3, 16, 1)
@@ -244,6 +252,20 @@ def test_splits_of_other_ops() -> None:
     (budget,) = plan_dispatches(m, small(150_000)).budgets
     assert budget.oversized_ops == (("n0", "output channels into 2 and the reduction into 6"),)
     b = Build()
+    m = b.manifest(b.dense(b.input("x", (1, 1000)), 32))  # four blocks of 8,000 bytes, 1,032 bytes of window
+    (budget,) = plan_dispatches(m, small(8000 + 1032)).budgets
+    assert budget.oversized_ops == (("n0", "output channels into 4"),)
+    (budget,) = plan_dispatches(m, small(15_999 + 1032)).budgets
+    assert budget.oversized_ops == (("n0", "output channels into 4"),)
+    (budget,) = plan_dispatches(m, small(16_000 + 1032)).budgets
+    assert budget.oversized_ops == (("n0", "output channels into 2"),)
+    (budget,) = plan_dispatches(m, small(8000 + 1031)).budgets
+    assert budget.oversized_ops == (("n0", "output channels into 4 and the reduction into 2"),)
+    (budget,) = plan_dispatches(m, small(1032 + 1, 32)).budgets
+    assert budget.oversized_ops == (("n0", "output channels into 4 and the reduction into 1000"),)
+    (budget,) = plan_dispatches(m, small(1032, 32)).budgets
+    assert budget.oversized_ops == (("n0", "rows into 33 pieces, with the halo of the window"),)
+    b = Build()
     x = b.input("x", (1, 64, 40, 1000))
     m = b.manifest(b.op("MaxPool", (x,), (1, 64, 20, 500), kernel_shape=(2, 2), strides=(2, 2), pads=(0,) * 4))
     (budget,) = plan_dispatches(m, small(50_000)).budgets
@@ -273,6 +295,19 @@ def test_too_many_outputs_for_the_shim_are_cut_apart() -> None:
     check(m, plan)
     assert sorted(budget.shim_channels_need for budget in plan.budgets) == [2, 8]
     assert plan.dispatches[0].reason == "budget: with the next dispatch shim channels need 9, have 8"
+
+
+def test_too_many_inputs_for_the_shim_are_cut_apart() -> None:
+    b = Build()
+    y = b.dense(b.input("x0", (1, 64)), 64)
+    for i in range(1, 12):
+        y = b.op("Add", (y, b.dense(b.input(f"x{i}", (1, 64)), 64)), (1, 64))
+    m = b.manifest(y)
+    plan = plan_dispatches(m, NPU1)
+    check(m, plan)
+    assert len(plan.dispatches) == 2
+    assert all(exceeds(budget) == "" for budget in plan.budgets)
+    assert max(budget.shim_channels_need for budget in plan.budgets) <= 8
 
 
 def test_planning_is_deterministic_and_replaces_old_dispatches() -> None:

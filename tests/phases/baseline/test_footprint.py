@@ -73,6 +73,8 @@ def test_dense_keeps_its_vectors_and_blocks_of_rows() -> None:
     assert only(b, b.dense(b.input("x", (16, 30)), 10), "npu2").window_bytes == 8 * (30 + 10)
     b = Build()
     assert only(b, b.dense(b.input("x", (3, 30)), 10)).window_bytes == 3 * (30 + 10)
+    b = Build()
+    assert only(b, b.dense(b.input("x", (3, 30)), 10), "vek385").window_bytes == 30 + 10
 
 
 def test_sixteen_bit_and_exact_tensors_take_their_bytes() -> None:
@@ -103,6 +105,10 @@ def test_bias_tables_and_channel_scales_are_resident() -> None:
     assert only(b, out).weights_bytes == 0
     b.ops[-1] = replace(b.ops[-1], requant=Requantization(reference="srs", target="lut", qmin=-128, qmax=127))
     assert only(b, out).weights_bytes == 256
+    b = Build()
+    out = b.op("Relu", (b.input("x", (1, 8), "int16"),), (1, 8))
+    b.ops[-1] = replace(b.ops[-1], requant=Requantization(reference="srs", target="lut", qmin=-128, qmax=127))
+    assert only(b, out).weights_bytes == 65536
 
 
 def test_elementwise_and_pools_keep_rows_only() -> None:
@@ -177,6 +183,14 @@ def test_reinterpret_costs_nothing_and_equal_geometry_is_one_body() -> None:
     assert "conv_1x1" in bodies[2]
 
 
+@pytest.mark.parametrize(("kernel", "kind"), [((1, 1), "conv_1x1"), ((1, 3), "conv"), ((3, 1), "conv")])
+def test_only_a_one_by_one_kernel_is_pointwise(kernel: tuple[int, int], kind: str) -> None:
+    b = Build()
+    out = b.conv(b.input("x", (1, 8, 8, 8)), 8)
+    b.tensor("n0_w", (8, 8, *kernel), "int8", "weight")
+    assert only(b, out).body.split()[1] == kind
+
+
 def test_depthwise_has_its_own_kernel() -> None:
     b = Build()
     out = b.conv(b.input("x", (1, 8, 8, 8)), 8)
@@ -207,11 +221,11 @@ def test_channels_are_split_by_whole_blocks_of_the_layout() -> None:
     f = only(b, b.op("Gemm", (x, "w", ""), (1, 20)))  # int16 x int8 on npu1: blocks of (8, 4)
     assert (f.channels, f.weights_bytes) == (5, 40 * 20)
     b = Build()
-    out = b.conv(b.input("x", (1, 12, 8, 8)), 24)
+    out = b.conv(b.input("x", (1, 12, 8, 8), "int16"), 24)
     b.tensor("n0_w", (24, 6, 3, 3), "int8", "weight")
     b.ops[-1] = replace(b.ops[-1], attributes={**b.ops[-1].attributes, "group": 2})
-    f = only(b, out)
-    assert (f.channels, f.reduction, f.weights_bytes) == (3, 6 * 9, 2 * 16 * 8 * 9)
+    f = only(b, out)  # blocks of (2 groups, 4 output, 8 input channels)
+    assert (f.channels, f.reduction, f.weights_bytes) == (6, 6 * 9, 2 * 12 * 8 * 9)
 
 
 def test_sizes_of_every_rank_and_type() -> None:
