@@ -103,7 +103,7 @@ class FloatFinish(_Blocked):
     ) -> None:
         count = max(len(multiplier), len(output.points))
         super().__init__(output, count)
-        self._precision = np.dtype(precision)
+        self.precision = np.dtype(precision)
         self._multiplier = self._shaped(repeat(multiplier, count), precision)
         self._unit = bool(np.all(self._multiplier == 1))
         self._offset = None if offset is None else self._shaped(repeat(offset, count), precision)
@@ -113,7 +113,7 @@ class FloatFinish(_Blocked):
         self._high = np.asarray(output.qmax - point, dtype=precision)
 
     def _step(self, acc: Array, out: Array, part: slice) -> None:
-        acc = acc.astype(self._precision, copy=False)
+        acc = acc.astype(self.precision, copy=False)
         if not self._unit:
             np.multiply(acc, _cut(self._multiplier, part), out=acc)
         if self._offset is not None:
