@@ -19,7 +19,7 @@ from manifest.layout import default_layouts
 from manifest.model import Manifest, ModelInfo, Note, Target
 from manifest.onnx_import.builder import Builder
 from manifest.onnx_import.fold import fold
-from manifest.onnx_import.graph import Shape, build
+from manifest.onnx_import.graph import Shape, build, live
 from manifest.onnx_import.inputs import fix_shapes, prune, resolve
 from manifest.onnx_import.inspect import ModelSummary, inspect_model
 from manifest.onnx_import.load import Loaded, read_bytes, read_model
@@ -108,7 +108,7 @@ def _lowered(loaded: Loaded, shapes: Mapping[str, Shape], host_ops: bool) -> tup
     problems = validate(loaded.model)
     if any(problem.code in BROKEN for problem in problems):
         raise RefusedError(tuple(problems))
-    graph = build(loaded.model)
+    graph = live(build(loaded.model))
     fixed = resolve(graph, shapes)
     folded = fold(graph, fixed.shapes, rules(host_ops=host_ops), host_ops=host_ops)
     merged, folds, more = batch_normalization.fold(folded.graph)

@@ -23,6 +23,7 @@ from manifest.onnx_import.graph import (
     Graph,
     Node,
     Shape,
+    live,
     refusal,
 )
 from manifest.onnx_import.ops.cast import cast_array
@@ -383,16 +384,5 @@ def fold(graph: Graph, shapes: Mapping[str, Shape], rules: Mapping[str, OpRule],
     walk = _Folding(graph, shapes, rules, host_ops=host_ops)
     for node in graph.nodes:
         walk.visit(node)
-    folded = replace(graph, nodes=_live(graph, walk.kept), constants=walk.constants, shapes=walk.shapes)
-    return Folded(graph=folded, problems=tuple(walk.problems), poisoned=frozenset(walk.poisoned))
-
-
-def _live(graph: Graph, nodes: list[Node]) -> tuple[Node, ...]:
-    """Nodes that reach a graph output."""
-    needed = set(graph.output_names())
-    live = []
-    for node in reversed(nodes):
-        if needed.intersection(node.outputs):
-            live.append(node)
-            needed.update(n for n in node.inputs if n)
-    return tuple(reversed(live))
+    kept = replace(graph, nodes=tuple(walk.kept), constants=walk.constants, shapes=walk.shapes)
+    return Folded(graph=live(kept), problems=tuple(walk.problems), poisoned=frozenset(walk.poisoned))

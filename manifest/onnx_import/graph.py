@@ -5,7 +5,7 @@ protobuf messages are mutable; these values are frozen.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -174,6 +174,17 @@ class Graph:
         for node in self.nodes:
             yield node.name
             yield from node.outputs
+
+
+def live(graph: Graph) -> Graph:
+    """The graph without nodes that reach no graph output."""
+    needed = set(graph.output_names())
+    kept = []
+    for node in reversed(graph.nodes):
+        if needed.intersection(node.outputs):
+            kept.append(node)
+            needed.update(n for n in node.inputs if n)
+    return replace(graph, nodes=tuple(reversed(kept)))
 
 
 def _attribute(proto: onnx.AttributeProto) -> Any:

@@ -10,6 +10,7 @@ import onnx
 from manifest.errors import Problem
 from manifest.model import Note
 from manifest.onnx_import.graph import Graph, Port, Shape
+from manifest.onnx_import.validate_text import node_label
 
 _MAX_DIM: Final = 1 << 24
 _NO_BATCH: Final = re.compile("seq|len|time|step|width|height", re.IGNORECASE)
@@ -24,7 +25,7 @@ class Fixed:
 
 
 def resolve(graph: Graph, given: Mapping[str, Shape]) -> Fixed:
-    """Shapes of the graph inputs from the file and from `given` (input name -> shape)."""
+    """Shapes of the graph inputs that something reads, from the file and from `given` (input name -> shape)."""
     shapes: dict[str, Shape] = {}
     problems: list[Problem] = []
     names = [p.name for p in graph.inputs]
@@ -38,7 +39,10 @@ def resolve(graph: Graph, given: Mapping[str, Shape]) -> Fixed:
         for name in given
         if name not in names
     ]
+    read = {name for node in graph.nodes for name in node.inputs} | set(graph.output_names())
     for port in graph.inputs:
+        if port.name not in read:
+            continue
         problem = _given_problem(port, given[port.name]) if port.name in given else _open_problem(port)
         if problem is not None:
             problems.append(problem)
@@ -99,15 +103,21 @@ def _dim_text(position: int, name: str) -> str:
 
 
 def prune(graph: Graph, model: onnx.ModelProto) -> tuple[Graph, tuple[Note, ...]]:
-    """The graph without inputs that no node of the file reads; a note for each.
+    """The graph without inputs that no node needs that reaches an output; a note for each, and for such nodes.
 
     An input that is read only to ask for its shape stays: onnxruntime wants it fed.
     """
-    read = {name for node in model.graph.node for name in node.input} | set(graph.output_names())
+    live = live_nodes(model.graph)
+    nodes = model.graph.node
+    read = {name for i in live for name in nodes[i].input} | set(graph.output_names())
     unused = [p.name for p in graph.inputs if p.name not in read]
     notes = tuple(
         Note(code="INPUT-UNUSED", where=name, text="no node reads this graph input: it was left out") for name in unused
     )
+    dead = [i for i in range(len(nodes)) if i not in live]
+    if dead:
+        text = f"{len(dead)} nodes reach no graph output and were left out, first {node_label(nodes[dead[0]])}"
+        notes += (Note(code="NODES-UNUSED", where="graph", text=text),)
     notes += tuple(
         Note(
             code="INPUT-CONSTANT", where=value.name, text="initializer that is also a graph input: taken as a constant"
@@ -118,15 +128,32 @@ def prune(graph: Graph, model: onnx.ModelProto) -> tuple[Graph, tuple[Note, ...]
     return replace(graph, inputs=tuple(p for p in graph.inputs if p.name not in unused)), notes
 
 
+def live_nodes(graph: onnx.GraphProto) -> frozenset[int]:
+    """Positions of the nodes that reach a graph output; nodes in topological order."""
+    needed = {value.name for value in graph.output}
+    live = set()
+    for index in range(len(graph.node) - 1, -1, -1):
+        node = graph.node[index]
+        if needed.intersection(node.output):
+            live.add(index)
+            needed.update(name for name in node.input if name)
+    return frozenset(live)
+
+
 def fix_shapes(model: onnx.ModelProto, graph: Graph) -> onnx.ModelProto:
-    """A copy of the model with fixed input shapes; inputs that are constants or unused are no inputs any more.
+    """A copy of the model with fixed input shapes, without inputs that are constants or unused and without dead nodes.
 
     Why: onnxruntime takes an initializer that is also an input for a value that may change, and then fuses nothing
-    that depends on it.
+    that depends on it; and a quantised tensor that nothing needs is none to compare.
     """
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
     kept = {p.name for p in graph.inputs}
+    live = live_nodes(fixed.graph)
+    if len(live) < len(fixed.graph.node):
+        nodes = [onnx.NodeProto.FromString(fixed.graph.node[i].SerializeToString()) for i in sorted(live)]
+        del fixed.graph.node[:]
+        fixed.graph.node.extend(nodes)
     inputs = [value for value in fixed.graph.input if value.name in kept]
     del fixed.graph.input[:]
     fixed.graph.input.extend(inputs)

@@ -7,6 +7,7 @@ from onnx import helper, numpy_helper
 from manifest.errors import RefusedError
 from manifest.onnx_import.fold import fold
 from manifest.onnx_import.graph import Graph, build
+from manifest.onnx_import.instrument import quantized_outputs
 from manifest.onnx_import.lower import rules
 from tests.qdq_models import Sketch, array_of, assert_exact, op_of, types
 
@@ -192,7 +193,13 @@ def test_nodes_that_no_output_needs_are_dropped() -> None:
     x = s.qdq(s.input("x", (1, 4)), 0.5)
     s.node("Relu", [x], "dead")
     closed(s, s.node("Relu", [x]), (1, 4))
-    assert types(assert_exact(s).manifest) == ["QuantizeLinear", "Relu", "DequantizeLinear"]
+    s.node("QuantizeLinear", ["dead", s.const(1.0)], "dead_q", name="dead_node")
+    s.node("LRN", ["dead"], name="beyond_the_tool", size=3)
+    imported = assert_exact(s)
+    assert types(imported.manifest) == ["QuantizeLinear", "Relu", "DequantizeLinear"]
+    assert "dead_q" not in quantized_outputs(imported.model_bytes)
+    (note,) = [n for n in imported.manifest.notes if n.code == "NODES-UNUSED"]
+    assert note.text.startswith("3 nodes reach no graph output")
 
 
 def test_every_unsupported_op_is_named_even_behind_another() -> None:

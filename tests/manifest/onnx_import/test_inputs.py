@@ -84,6 +84,28 @@ def test_an_input_that_nothing_reads_is_left_out_with_a_note() -> None:
     assert [v.name for v in onnx.load_from_string(imported.model_bytes).graph.input] == ["x"]
 
 
+@pytest.mark.parametrize("dims", [("N", 5), (None,)])
+def test_open_dimensions_of_an_unused_input_do_not_matter(dims: tuple[Any, ...]) -> None:
+    s = relu(1, 3)
+    s.input("unused", dims, onnx.TensorProto.INT64)
+    assert assert_exact(s).manifest.model.inputs == ("x",)
+
+
+def test_an_input_that_only_a_dead_node_reads_is_left_out() -> None:
+    s = relu(1, 3)
+    s.node("Identity", [s.input("unused", (5,), onnx.TensorProto.INT64)], "dead")
+    imported = assert_exact(s)
+    assert imported.manifest.model.inputs == ("x",)
+    assert {n.code for n in imported.manifest.notes} == {"INPUT-UNUSED", "NODES-UNUSED"}
+
+
+def test_an_input_read_for_its_shape_alone_stays() -> None:
+    s = relu(1, 3)
+    shape = s.node("Shape", [s.input("like", (3, 1))])
+    s.output(s.qdq(s.node("Reshape", ["y", shape]), 0.5, out="z"), (3, 1))
+    assert assert_exact(s).manifest.model.inputs == ("x", "like")
+
+
 def test_an_initializer_that_is_an_input_too_is_a_constant_with_a_note() -> None:
     s = Sketch()
     x = s.qdq(s.input("x", (1, 4)), 0.5)
