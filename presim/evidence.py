@@ -1,4 +1,4 @@
-"""Evidence of phase 2: frozen numbers and hashes, filled by `phases/presim/collect.py`, judged by `checklists/items/presim.py`.
+"""Evidence of phase 2: frozen numbers and hashes, filled by `phases.presim.collect`, judged by the presim items.
 
 Everything here is simulated or predicted, never measured on hardware. None or an empty tuple means "not run".
 """
