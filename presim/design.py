@@ -68,8 +68,8 @@ class Fifo:
         init_array: key of the values that the pool is full of at the start, None = it starts empty.
         init_objects: how many objects are there at the start (all of `init_array`, or tokens of a feedback edge).
         tensor: manifest tensor whose blocks flow here, "" for none (weights: their name too).
-        consumer_shape: of the objects that the consumers get, where it is not `shape` (IRON's `consumer_obj_type`): each
-            object is cut into them, so its elements are a multiple of theirs; () = the same.
+        consumer_shape: of the objects that the consumers get, where it is not `shape` (IRON's `consumer_obj_type`):
+            each object is cut into them, so its elements are a multiple of theirs; () = the same.
     """
 
     name: str

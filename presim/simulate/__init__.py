@@ -1,0 +1,23 @@
+"""The simulator of a design: fifos, DMAs, cores and the host, with or without data."""
+
+from presim.simulate.data import SimData, SimOptions
+from presim.simulate.kernel import CascadePort, KernelContext, KernelFunction
+from presim.simulate.result import Event, Fault, Fix, Left, Mismatch, SimResult, Verdict, Wait
+from presim.simulate.run import simulate
+
+__all__ = [
+    "CascadePort",
+    "Event",
+    "Fault",
+    "Fix",
+    "KernelContext",
+    "KernelFunction",
+    "Left",
+    "Mismatch",
+    "SimData",
+    "SimOptions",
+    "SimResult",
+    "Verdict",
+    "Wait",
+    "simulate",
+]
