@@ -57,7 +57,7 @@ class Oracle:
         self._maker = {name: op for op in manifest.ops for name in op.outputs}
         self._threads = blas_threads
         self._controller: ThreadpoolController | None = None
-        workspace = Workspace()
+        workspace = self._workspace = Workspace()
         self._scopes = {
             arithmetic: Scope(
                 tensors=self._tensors,
@@ -70,6 +70,11 @@ class Oracle:
             for arithmetic in ("reference", "target")
         }
         self._steps: dict[tuple[str, str], _Step] = {}
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of scratch memory held for reuse (bounded whatever the number of feeds)."""
+        return self._workspace.size_bytes
 
     def run(
         self,
@@ -151,6 +156,8 @@ class Oracle:
             what = "is made by none of the given ops"
             raise RefusedError((Problem(code="ORACLE-TENSOR-UNKNOWN", where=f"tensor {output!r}", what=what),))
         feeds = checked(self._read(ops), tensors, [n for n in tensors if n not in self._tensors])
+        if not len(indices):
+            return []
         chosen, place = np.unique(np.asarray(indices)[:, 0], return_inverse=True)
         rows = np.column_stack([place.reshape(-1), np.asarray(indices)[:, 1:]]).astype(np.intp)
         few = {name: array[chosen] for name, array in feeds.items()}

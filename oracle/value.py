@@ -119,6 +119,11 @@ class Workspace:
     def __init__(self) -> None:
         self._slots: dict[str, Array] = {}
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes held."""
+        return sum(a.nbytes for a in self._slots.values())
+
     def take(self, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
         """An uninitialised array; valid until `slot` is taken again."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
