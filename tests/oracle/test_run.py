@@ -183,9 +183,8 @@ def test_exact_values_of_single_elements(case: Case, data: st.DataObject) -> Non
     real = Naive(kept, case.arrays).run(case.inputs)["y"] if op.origin == "qdq" else None
     shape = (len(next(iter(case.inputs.values()))), *case.manifest.tensor("y").shape)
     count = data.draw(st.integers(0, 3))
-    indices = np.array([[data.draw(st.integers(0, n - 1)) for n in shape] for _ in range(count)]).reshape(
-        count, len(shape)
-    )
+    drawn = [[data.draw(st.integers(0, n - 1)) for n in shape] for _ in range(count)]
+    indices = np.array(drawn, np.int64).reshape(count, len(shape))
     model = Oracle(case.manifest, case.arrays)
     values = model.exact([op.name], case.inputs, "y", indices)
     assert len(values) == count
