@@ -6,7 +6,7 @@ import numpy as np
 
 from manifest.model import Op
 from oracle.fixedpoint import fma32
-from oracle.operand import Term, align, operand
+from oracle.operand import Term, align, common_unit, operand
 from oracle.pairwise import coded, exact_plan, float_plan
 from oracle.value import Array, Exact, Plan, Scope
 
@@ -19,15 +19,19 @@ def prepare(op: Op, scope: Scope) -> Plan:
     sides = (operand(op, scope, op.inputs[0]), operand(op, scope, op.inputs[1]))
     if requant is None or scope.arithmetic != "target" or requant.target == "identity":
         unit, terms = align(sides)
-        return _sum(op, scope, terms, unit, None)
+        counted = common_unit([n for s in sides for n in s.exact.nominal]) or unit
+        return _sum(op, scope, terms, Exact(scales=(unit,), bound=_bound(terms), nominal=(counted,)), None)
     factors = requant.multipliers * (1 if len(requant.multipliers) == 2 else 2)
     unit, terms = align(sides, weights=factors)
-    return _sum(op, scope, terms, unit, (1,))
+    return _sum(op, scope, terms, Exact(scales=(unit,), bound=_bound(terms), nominal=(Fraction(1),)), (1,))
 
 
-def _sum(op: Op, scope: Scope, terms: tuple[Term, ...], unit: Fraction, multipliers: tuple[int, ...] | None) -> Plan:
-    nominal = () if multipliers is None else (Fraction(1),)
-    exact = Exact(scales=(unit,), bound=sum(t.bound for t in terms), nominal=nominal)
+def _bound(terms: tuple[Term, ...]) -> int:
+    return sum(t.bound for t in terms)
+
+
+def _sum(op: Op, scope: Scope, terms: tuple[Term, ...], exact: Exact, multipliers: tuple[int, ...] | None) -> Plan:
+    """The sum of both terms. What it counts in (`exact.nominal`) is the common unit of what its inputs count in."""
     dtype = exact.dtype
 
     def combine(blocks: list[Array]) -> Array:
