@@ -161,7 +161,10 @@ class DispatchBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetEvidence:
-    """All dispatches of the manifest; `unknown` names device figures that are null in the catalogue."""
+    """All dispatches of the manifest; `unknown` names device figures that are null in the catalogue.
+
+    `lost`: tensors that a dispatch reads and none before it hands on.
+    """
 
     device: str
     dispatches: tuple[DispatchBudget, ...]
@@ -169,6 +172,7 @@ class BudgetEvidence:
     concatenation_elements: int
     concatenation_mismatches: int
     unknown: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -205,19 +205,24 @@ def target_equals_reference(e: BaselineEvidence) -> Finding:
 def dispatches_concatenate(e: BaselineEvidence) -> Finding:
     """The dispatches run one after the other in the oracle give the whole model's outputs, bit for bit.
 
-    NOT_APPLICABLE with 1 dispatch. With more: FAIL with 1 differing element, NOT_RUN over 0 elements.
+    NOT_APPLICABLE with 1 dispatch. With more: FAIL with 1 differing element, or 1 tensor that a dispatch reads and none
+    before it hands on; NOT_RUN over 0 elements.
     """
     b = e.budget
     figures: FigureTable = {
         "dispatches": len(b.dispatches),
         "elements": b.concatenation_elements,
         "mismatches": b.concatenation_mismatches,
+        "lost": b.lost,
         "cuts": b.cuts,
     }
     if not b.dispatches:
         return not_run("the manifest has no dispatch")
     if len(b.dispatches) == 1:
         return Finding(verdict=Verdict.NOT_APPLICABLE, summary="one dispatch: nothing to concatenate", figures=figures)
+    if b.lost:
+        summary = f"a dispatch reads {listed(b.lost)}, and no dispatch before it hands that on"
+        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=b.lost)
     if b.concatenation_mismatches:
         counts = f"{b.concatenation_mismatches} of {b.concatenation_elements}"
         summary = f"{counts} output elements differ from the whole; cut tensors: {listed(b.cuts)}"

@@ -136,6 +136,10 @@ def _without_activation(value: Fraction, sample: Sample) -> int:
     return code_of(value, sample.zero_point, QRANGE[sample.tensor.dtype])
 
 
+def _relu(value: Fraction, sample: Sample) -> int:
+    return code_of(max(value, Fraction(0)), sample.zero_point, QRANGE[sample.tensor.dtype])
+
+
 _ROUNDINGS: Final[dict[str, Callable[[Fraction, Sample], int]]] = {
     "ties are rounded half up": _half_up,
     "ties are rounded half away from zero": _half_away,
@@ -143,6 +147,7 @@ _ROUNDINGS: Final[dict[str, Callable[[Fraction, Sample], int]]] = {
     "the result is rounded down": _floored,
     "the result is truncated": _truncated,
     "the fused Relu or Clip is missing": _without_activation,
+    "negative values are cut off (Relu)": _relu,
     "the output zero point is missing": _without_zero_point,
     "the code wraps instead of saturating": _wrapped,
 }

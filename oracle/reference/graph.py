@@ -22,7 +22,8 @@ class Target:
     """Which tensors of a graph are compared.
 
     Attributes:
-        codes: integer tensors that onnxruntime shows as integers (outputs of QuantizeLinear and QOperator nodes).
+        codes: integer tensors that onnxruntime shows as integers (outputs of QuantizeLinear and QOperator nodes, and of
+            Clip, MaxPool and layout ops on the integer side).
         aliases: integer tensors that the file holds as float32 (a MaxPool behind a DequantizeLinear): compared after
             dequantisation, bit for bit.
         floats: float32 graph outputs.
@@ -62,13 +63,22 @@ def targets(
     quantized += tuple(n for n in constants if n in by_name and by_name[n].array is not None and n not in quantized)
     shown = set(quantized)
     aliases = tuple(t.name for t in manifest.tensors if t.name in made & present - shown and is_float_alias(t))
+    shown |= {t.name for t in manifest.tensors if t.name in made & present and _is_integer_side(t)}
+    moved = tuple(t.name for t in manifest.tensors if t.name in shown and t.name not in quantized)
     outputs = tuple(n for n in manifest.model.outputs if n in by_name and n not in shown and n not in aliases)
     return Target(
-        codes=tuple(n for n in quantized if n in by_name) + tuple(n for n in outputs if by_name[n].dtype != "float32"),
+        codes=tuple(n for n in quantized if n in by_name)
+        + moved
+        + tuple(n for n in outputs if by_name[n].dtype != "float32"),
         aliases=aliases,
         floats=tuple(n for n in outputs if by_name[n].dtype == "float32"),
         absent=absent,
     )
+
+
+def _is_integer_side(tensor: Tensor) -> bool:
+    """Whether the file holds an activation as the integers that the manifest has."""
+    return tensor.quant is not None and tensor.array is None and tensor.onnx_dtype == tensor.dtype
 
 
 def is_float_alias(tensor: Tensor) -> bool:

@@ -116,6 +116,14 @@ def _small(c: Codes, rng: Random) -> Array:
     return np.clip(c.zero + rng.integers(-3, 4, size=c.shape), c.low, c.high).astype(c.dtype)
 
 
+def _levels(c: Codes, rng: Random) -> Array:
+    """Another level per index of the first two axes, with a little noise: averages spread over all codes."""
+    form = (*c.shape[:2], *(1 for _ in c.shape[2:]))
+    noise = rng.integers(-2, 3, size=c.shape)
+    levels: Array = np.clip(rng.integers(c.low, c.high + 1, size=form) + noise, c.low, c.high)
+    return levels.astype(c.dtype)
+
+
 def _uniform(c: Codes, rng: Random) -> Array:
     return rng.integers(c.low, c.high + 1, size=c.shape).astype(c.dtype)
 
@@ -123,7 +131,7 @@ def _uniform(c: Codes, rng: Random) -> Array:
 BOUNDARY: Final[tuple[Callable[[Codes, Random], Array], ...]] = (
     _lowest, _highest, _zero, _alternating, _checkered, _one_hot, _one_hot, _extremes, _ramp,
 )  # fmt: skip
-RANDOM: Final[tuple[Callable[[Codes, Random], Array], ...]] = (_uniform, _small, _ramp, _uniform, _extremes)
+RANDOM: Final[tuple[Callable[[Codes, Random], Array], ...]] = (_uniform, _levels, _small, _ramp, _extremes)
 
 
 def integer_inputs(tensors: Mapping[str, Tensor], cases: int, rng: Random) -> dict[str, Array]:

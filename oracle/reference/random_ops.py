@@ -26,6 +26,9 @@ TIES: Final = 8
 STAGE_ELEMENTS: Final = 1 << 22
 """Elements of inputs and outputs of one stage over all its cases, unless `MIN_CASES` need more."""
 MIN_CASES: Final = 6
+SMALL_STAGE_ELEMENTS: Final = 1 << 15
+"""A small stage gets more random cases, until its inputs and outputs come to this many elements."""
+MAX_CASES: Final = 64
 _MATRIX: Final = frozenset({"Conv", "Gemm", "MatMul"})
 
 
@@ -45,7 +48,7 @@ def compare_random(
         manifest: imported from it.
         arrays: constants of the manifest.
         seed: of the inputs; the same seed gives the same inputs.
-        cases: random cases per stage beside the boundary cases.
+        cases: random cases per stage beside the boundary cases, more for a small stage.
         cpu_flags: flags of the CPU that runs onnxruntime; this machine's where None.
 
     Returns:
@@ -105,7 +108,8 @@ class _Runner:
         outputs = tuple(name for name in self._graph.target.visible if name in made)
         if not outputs:
             return
-        inputs = self._within_budget(stage, self._inputs(stage, rng, cases))
+        more = min(MAX_CASES, SMALL_STAGE_ELEMENTS // self._elements(stage))
+        inputs = self._within_budget(stage, self._inputs(stage, rng, max(cases, more)))
         types = {name: type_at_cut(self._tensors[name]) for name in stage.inputs}
         session = Session(extract(self._graph.model_bytes, stage.inputs, outputs, types), self._settings)
         staged = StageWise(self._graph, session, stage=stage)
@@ -116,12 +120,15 @@ class _Runner:
     def _within_budget(self, stage: Stage, inputs: dict[str, Array]) -> dict[str, Array]:
         """All cases, or for a large stage as many of them, evenly chosen, as keep it within `STAGE_ELEMENTS`."""
         count = len(next(iter(inputs.values())))
-        each = sum(prod(self._tensors[name].shape) for name in (*stage.inputs, *stage.outputs))
-        kept = max(MIN_CASES, min(count, STAGE_ELEMENTS // max(each, 1)))
+        kept = max(MIN_CASES, min(count, STAGE_ELEMENTS // self._elements(stage)))
         if kept >= count:
             return inputs
         chosen = np.linspace(0, count - 1, kept).round().astype(np.int64)
         return {name: values[chosen] for name, values in inputs.items()}
+
+    def _elements(self, stage: Stage) -> int:
+        """Elements of inputs and outputs of one case, at least 1."""
+        return max(1, sum(prod(self._tensors[name].shape) for name in (*stage.inputs, *stage.outputs)))
 
     def _as_file(self, piece: Mapping[str, Array]) -> dict[str, Array]:
         """Inputs in the type that the file has at the cut: some integer tensors are float32 there."""

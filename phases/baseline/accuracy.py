@@ -114,9 +114,9 @@ class AccuracyMeter:
         classes = class_numbers(first)
         float_classes = None
         if floats is not None:
-            self._floats = True
             self._add_floats(tensors, real, floats)
-            float_classes = class_numbers(floats[outputs[0]].reshape(first.shape))
+            self._floats = floats[outputs[0]].size == first.size
+            float_classes = class_numbers(floats[outputs[0]].reshape(first.shape)) if self._floats else None
         classifies = labels is not None or _long_axes(first.shape) == 1
         if classes is not None and float_classes is not None and classifies:
             self._agreeing += int(np.count_nonzero(classes == float_classes))
@@ -128,6 +128,8 @@ class AccuracyMeter:
         self, tensors: Mapping[str, NDArray[Any]], real: Mapping[str, NDArray[Any]], floats: Mapping[str, NDArray[Any]]
     ) -> None:
         for name, values in real.items():
+            if floats[name].size != values.size:
+                continue  # BL009 names it; nothing can be said about its accuracy
             self._outputs.setdefault(name, Sums()).add(floats[name], values)
         for name, float_name in self.layers.items():
             codes, reference = tensors.get(name), floats.get(float_name)

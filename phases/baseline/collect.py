@@ -30,7 +30,7 @@ from phases.baseline.accuracy import FLOAT_MODEL, OWN_MEANING, AccuracyMeter
 from phases.baseline.data import Data
 from phases.baseline.layouts import in_place, returns
 from phases.baseline.options import BaselineOptions
-from phases.baseline.passes import FloatRun, HandOff, Pass, Share, run_dispatches, run_pass
+from phases.baseline.passes import FloatRun, HandOff, Pass, Share, lost_tensors, run_dispatches, run_pass
 from phases.baseline.prepare import Prepared, Progress
 from phases.baseline.ranges import input_ranges, with_observed
 
@@ -174,6 +174,7 @@ def _budget(prepared: Prepared, hand_off: HandOff) -> BudgetEvidence:
         cuts=tuple(sorted(cuts)),
         concatenation_elements=hand_off.elements,
         concatenation_mismatches=hand_off.mismatches,
+        lost=hand_off.lost,
         unknown=prepared.plan.unknown,
     )
 
@@ -235,6 +236,6 @@ def _made_up_hand_off(oracle: Oracle, manifest: Manifest, seed: int) -> HandOff:
             feeds[name] = random.integers(limits.min, limits.max + 1, shape, dtype=tensor.dtype)
     names = sorted({n for d in manifest.dispatches for n in d.outputs})
     whole = oracle.run(feeds, keep="stored")
-    result = HandOff()
+    result = HandOff(lost=lost_tensors(manifest))
     result.add({n: whole[n] for n in names}, run_dispatches(oracle, manifest, feeds), names)
     return result

@@ -32,10 +32,14 @@ class Share:
 
 @dataclass(slots=True)
 class HandOff:
-    """Elements of the dispatches run one by one against the whole model."""
+    """Elements of the dispatches run one by one against the whole model.
+
+    `lost`: tensors that a dispatch reads and none before it hands on.
+    """
 
     elements: int = 0
     mismatches: int = 0
+    lost: tuple[str, ...] = ()
 
     def add(self, whole: Mapping[str, Array], parts: Mapping[str, Array], names: Sequence[str]) -> None:
         """Count the tensors `names`; one that the dispatches did not give differs whole."""
@@ -124,14 +128,25 @@ def _one_piece(oracle: Oracle, manifest: Manifest, piece: Mapping[str, Array], r
             before = result.deviating.get(name, (0, 0))
             result.deviating[name] = (before[0] + count, max(before[1], int(distance.max())))
     if len(manifest.dispatches) > 1:
+        result.hand_off.lost = lost_tensors(manifest)
         parts = run_dispatches(oracle, manifest, piece)
         names = sorted({n for d in manifest.dispatches for n in d.outputs})
         whole = oracle.run(piece, keep="stored")
         result.hand_off.add({n: whole[n] for n in names}, parts, names)
 
 
+def lost_tensors(manifest: Manifest) -> tuple[str, ...]:
+    """Tensors that a dispatch reads and that neither the graph's inputs nor a dispatch before it hands on."""
+    handed = set(manifest.model.inputs)
+    lost: dict[str, None] = {}
+    for dispatch in manifest.dispatches:
+        lost |= dict.fromkeys(name for name in dispatch.inputs if name not in handed)
+        handed |= set(dispatch.outputs)
+    return tuple(lost)
+
+
 def run_dispatches(oracle: Oracle, manifest: Manifest, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """Run the dispatches one by one; each sees only what the ones before handed on.
+    """Run the dispatches one by one; each sees only what the ones before handed on, and does not run without it.
 
     Args:
         oracle: of the manifest.
@@ -144,6 +159,8 @@ def run_dispatches(oracle: Oracle, manifest: Manifest, feeds: Mapping[str, Array
     handed: dict[str, Array] = dict(feeds)
     left: dict[str, Array] = {}
     for dispatch in manifest.dispatches:
+        if not handed.keys() >= set(dispatch.inputs):
+            continue
         given = {name: handed[name] for name in dispatch.inputs}
         computed = oracle.run_ops(dispatch.ops, given, keep="stored")
         outputs = {name: computed[name] for name in dispatch.outputs}

@@ -289,6 +289,14 @@ def test_BL013_passes_with_equal_outputs_and_fails_with_one_other(good: Baseline
     assert "'conv_out'" in finding.summary
 
 
+def test_BL013_fails_with_one_tensor_that_is_not_handed_on_and_names_it(good: BaselineEvidence) -> None:
+    sound = cut(good, 1, 0)
+    finding = dispatches_concatenate(replace(sound, budget=replace(sound.budget, lost=("skip",))))
+    assert finding.verdict is Verdict.FAIL
+    assert finding.subjects == ("skip",)
+    assert "'skip'" in finding.summary
+
+
 def test_BL013_is_not_applicable_with_one_dispatch_only(good: BaselineEvidence) -> None:
     finding = dispatches_concatenate(cut(good, 0, 0, count=1))
     assert finding.verdict is Verdict.NOT_APPLICABLE

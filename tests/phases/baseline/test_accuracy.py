@@ -162,3 +162,12 @@ def test_gemm_and_matmul_have_their_output_channels_where_they_are() -> None:
     tensors = (int8("w", weight.shape, "t1"),)
     assert "1 of 2" in weight_cliffs(manifest(tensors, (plain,)), {"t1": weight})[0]
     assert weight_cliffs(manifest(tensors, (turned,)), {"t1": weight}) == ()
+
+
+def test_outputs_of_another_size_than_the_float_ones_are_not_measured() -> None:
+    meter = AccuracyMeter(one_output(), {})
+    meter.add({"y": codes([[1, 2, 3]])}, {"y": np.zeros((1, 1, 4), np.float32)}, np.array([2]))
+    e = meter.evidence()
+    assert e is not None
+    assert (e.sqnr_db, e.top1_agreement, e.float_accuracy) == (None, None, None)
+    assert (e.accuracy, e.against) == (1.0, "labels")
