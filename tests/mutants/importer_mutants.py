@@ -46,13 +46,13 @@ MEANING: Final = (
         edits=(
             Edit(
                 file="manifest/onnx_import/operands.py",
-                find="    if tensor.quant == quant:\n        return name\n",
-                replace="    if tensor.quant is not None:\n        return name\n",
+                find="    if tensor.quant == quant and not copy:\n",
+                replace="    if not copy:\n",
             ),
         ),
         model="reinterpreted",
         items=BOTH,
-        words=("'y.q'", "'fc', Gemm", "the shift is 1 too large in the oracle"),
+        words=("'y.q'", "'fc', Gemm", "the shift is 1 too"),
     ),
     Mutant(
         id="second-scale-ignored",
@@ -66,7 +66,7 @@ MEANING: Final = (
         ),
         model="shared_weight",
         items=BOTH,
-        words=("'y.q'", "'fc2', Gemm", "the shift is 1 too large in the oracle"),
+        words=("'y.q'", "'fc2', Gemm", "the shift is 1 too"),
     ),
     Mutant(
         id="channel-axis-dropped",
@@ -288,7 +288,7 @@ NUMBERS: Final = (
             Edit(
                 file="manifest/onnx_import/builder.py",
                 find='key = f"t{len(self.arrays) + 1:06d}"',
-                replace='key = f"t{__import__("time").perf_counter_ns() % 900 * 1000 + len(self.arrays) + 1:06d}"',
+                replace="key = f't{id(self) // 16 % 900 * 1000 + len(self.arrays) + 1:06d}'",
             ),
         ),
         model="gemm_shift",
@@ -308,7 +308,7 @@ NUMBERS: Final = (
         model=DIGITS,
         args=FEW,
         items=("BL006",),
-        words=("f.0.0.weight", "do not stand where the layout says"),
+        words=("Conv_35_quantized", "do not stand where the layout says"),
     ),
     Mutant(
         id="layout-packed-columnwise",
@@ -337,7 +337,7 @@ NUMBERS: Final = (
         model="residual",
         args=("--cut", "b.q"),
         items=("BL013",),
-        words=("'b.q'",),
+        words=("a dispatch reads", "'b.q'", "hands that on"),
     ),
     Mutant(
         id="calibrated-too-fine",

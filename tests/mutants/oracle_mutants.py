@@ -66,8 +66,8 @@ ROUNDING: Final = (
         edits=(
             Edit(
                 file="oracle/rational.py",
-                find="            self._repair(values, low, scaled)\n",
-                replace="            pass\n",
+                find="                self._repair(values, scaled, rounded)\n",
+                replace="                pass\n",
             ),
         ),
         model="gemm_sixth",
@@ -152,9 +152,9 @@ ROUNDING: Final = (
         breaks="the graph input is multiplied by 1 / scale instead of divided",
         edits=(
             Edit(
-                file="oracle/fixedpoint.py",
-                find="scaled = values / along(np.atleast_1d(scale), axis, values.ndim, np.float32)",
-                replace="scaled = values * (np.float32(1) / along(np.atleast_1d(scale), axis, values.ndim, np.float32))",
+                file="oracle/ops/quantize_linear.py",
+                find="scaled = np.divide(blocks[0], scale, dtype=f32)",
+                replace="scaled = np.multiply(blocks[0], f32(1) / scale, dtype=f32)",
             ),
         ),
         model="odd_scales",
@@ -364,8 +364,8 @@ ELEMENTWISE: Final = (
             ),
             Edit(
                 file="oracle/ops/add.py",
-                find="        return fma32(a, ra, inner)\n",
-                replace="        return np.rint(fma32(a, ra, inner)) + zc\n",
+                find="        return fma32(a, ra, fma32(b, rb, start))\n",
+                replace="        return np.rint(fma32(a, ra, fma32(b, rb, start))) + zc\n",
             ),
         ),
         model="qop_add",
@@ -448,8 +448,8 @@ ELEMENTWISE: Final = (
         edits=(
             Edit(
                 file="oracle/run.py",
-                find="out[start : start + size] = np.moveaxis(value, -1, 0)",
-                replace="out[start : start + size] = np.moveaxis(value, -1, 0)[::-1]",
+                find="stored=stored), out[start : start + size])",
+                replace="stored=stored), out[start : start + size][::-1])",
             ),
         ),
         model="gemm_shift",
