@@ -176,11 +176,16 @@ class _Fuser:
             following = self.sole.get(following.outputs[0])
         return found
 
+    def _is_matrix_product(self, node: Node, weight: Constant) -> bool:
+        """Whether rows of an activation are multiplied by one matrix: then columns are output channels."""
+        return weight.array.ndim == 2 and len(self.graph.shapes.get(node.inputs[0], ())) >= 2
+
     def _adds_bias(self, node: Node, following: Node, output: str) -> bool:
         """Whether the node behind a Conv, Gemm or MatMul adds one constant per output channel."""
         if node.key not in LINEAR or following.key != ":Add" or node.input(2):
             return False
-        if node.input(1) not in self.graph.constants:
+        weight = self.graph.constants.get(node.input(1))
+        if weight is None or (node.key == ":MatMul" and not self._is_matrix_product(node, weight)):
             return False
         constant = self.graph.constants.get(_other(following, output))
         shape = self.graph.shapes.get(output)

@@ -39,6 +39,20 @@ def _channel_axis(b: Builder, node: Node, position: int, *, right: bool) -> int 
     return rank - 1 if right and rank > 1 else None
 
 
+def _check_scales(b: Builder, node: Node, weight: Weight) -> None:
+    """Refuse one scale per column where the weight is no matrix or the activation a vector."""
+    rows = b.shape(node.inputs[0])
+    if len(weight.quant.scales) > 1 and (weight.constant.array.ndim != 2 or len(rows) < 2):
+        raise refusal(
+            node,
+            "ONNX-WEIGHT-AXIS",
+            "one scale per column of a batch of matrices, or on a vector, is not supported",
+            expected="one scale, or a matrix times a matrix",
+            got=f"shapes {list(rows)} and {list(weight.constant.array.shape)}",
+            remedy="quantize the weight per tensor",
+        )
+
+
 def _linear(node: Node, x: Operand, weight: Weight, out_rank: int, bias: str, *, x_first: bool) -> Linear:
     return Linear(
         node=node,
@@ -60,6 +74,7 @@ def lower(node: Node, b: Builder) -> None:
     rank = len(b.shape(node.outputs[0]))
     if node.input(1) in b.graph.constants:
         weight = qdq_weight(b, node, 1, _channel_axis(b, node, 1, right=True))
+        _check_scales(b, node, weight)
         lower_qdq(b, _linear(node, quantised(b, node, 0), weight, rank, node.input(2), x_first=True))
     elif node.input(0) in b.graph.constants:
         weight = qdq_weight(b, node, 0, None)
@@ -74,6 +89,7 @@ def lower_qlinear(node: Node, b: Builder) -> None:
     output = stated_output(b, node, 6, 7)
     if node.input(3) in b.graph.constants:
         weight = stated_weight(b, node, 3, _channel_axis(b, node, 3, right=True))
+        _check_scales(b, node, weight)
         lower_qoperator(b, _linear(node, codes(b, node, 0, 1, 2), weight, rank, "", x_first=True), output)
     elif node.input(0) in b.graph.constants:
         weight = stated_weight(b, node, 0, None)
@@ -96,6 +112,7 @@ def lower_integer_to_float(node: Node, b: Builder) -> None:
         )
     axis = _channel_axis(b, node, 1, right=True)
     weight = stated_weight(b, node, 1, axis, scale=3, zero_point=5)
+    _check_scales(b, node, weight)
     lower_qoperator(b, _linear(node, codes(b, node, 0, 2, 4), weight, rank, "", x_first=True), None)
 
 

@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from manifest.errors import RefusedError
-from tests.qdq_models import FLOAT, Sketch, assert_exact, op_of
+from tests.qdq_models import FLOAT, Sketch, assert_exact, op_of, types
 
 
 def matmul(
@@ -47,6 +47,22 @@ def test_one_scale_per_column() -> None:
 def test_one_scale_per_row_is_refused() -> None:
     with pytest.raises(RefusedError, match=r"weight of MatMul 'mm' has its scales along axis 0; expected .*\(axis 1\)"):
         matmul((2, 4), (4, 3), scale=[0.25, 0.5, 1.0, 2.0], axis=0).load()
+
+
+@pytest.mark.parametrize(("left", "right", "axis"), [((4,), (4, 3), 1), ((2, 3, 4), (2, 4, 3), 2)])
+def test_one_scale_per_column_needs_two_matrices(left: tuple[int, ...], right: tuple[int, ...], axis: int) -> None:
+    with pytest.raises(RefusedError, match=r"node 'mm' \(MatMul\): one scale per column of a batch of matrices"):
+        matmul(left, right, scale=[0.25, 0.5, 1.0], axis=axis).load()
+
+
+@pytest.mark.parametrize(("left", "right"), [((4,), (4, 3)), ((2, 3, 4), (2, 4, 3)), ((3, 4), (4, 3))])
+def test_a_constant_behind_other_products_is_an_add(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", left), 0.25)
+    m = s.node("MatMul", [x, s.weight(np.ones(right), 0.5)])
+    s.output(s.qdq(s.node("Add", [m, s.weight([1, 2, 3], 0.125)]), 4.0, out="y"))
+    kinds = types(assert_exact(s).manifest)
+    assert ("Add" in kinds) == (left != (3, 4))
 
 
 def test_the_bound_of_a_batched_weight_is_that_of_its_worst_column() -> None:
