@@ -23,6 +23,10 @@ class RunEvidence:
         elements: elements compared with the oracle.
         mismatches: 0, or 1 and more where the first one stopped the run.
         left: (fifo, where, fine, why) of what was left.
+        dispatch: of which dispatch.
+        distinct_inputs: inputs that differ from each other.
+        real_inputs: those of them that are the person's data; the others are made up.
+        uncompared: fifos that carry tensors and were not compared.
     """
 
     name: str
@@ -36,39 +40,73 @@ class RunEvidence:
     elements: int
     mismatches: int
     left: tuple[tuple[str, str, bool, str], ...] = ()
+    dispatch: str = ""
+    distinct_inputs: int = 0
+    real_inputs: int = 0
+    uncompared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticEvidence:
-    """One static check of one dispatch: what was looked at, and every finding (place, text)."""
+    """One static check of one dispatch.
+
+    Attributes:
+        dispatch: which.
+        check: name of the check.
+        looked_at: parts of the design that it is about; 0 = the design has none.
+        findings: (place, text) of what cannot work.
+        unknown: device figures that it needs and that are not known.
+        warnings: (place, text) of what a person has to look at.
+    """
 
     dispatch: str
     check: str
     looked_at: int
     findings: tuple[tuple[str, str], ...] = ()
     unknown: tuple[str, ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetRow:
-    """One budget of one tile or of the array: need against have; `have` None = the catalogue does not know it."""
+    """One budget of one tile or of the array.
+
+    Attributes:
+        dispatch: which.
+        place: tile, channel or worker.
+        what: which budget (`l1_bytes`, `locks`, ...).
+        need: units that the design takes.
+        have: units that there are; None = the catalogue does not know.
+        figure: device figure that `have` comes from, by which an unknown one is waived.
+    """
 
     dispatch: str
     place: str
     what: str
     need: int
     have: int | None
+    figure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MechanismEvidence:
-    """A mechanism that the design uses: known (simulated and tested before) or novel, then probed or not."""
+    """A mechanism that the design uses: known (simulated and tested before) or novel, then probed or not.
+
+    Attributes:
+        name: of the mechanism.
+        uses: places of the design that use it.
+        known: whether the tool's own tests hold it.
+        probe_verdict: what its probe found, "" = none was run.
+        probe_sha256: of the probe's record in the port.
+        probe_passed: whether that is what the probe expected.
+    """
 
     name: str
     uses: int
     known: bool
     probe_verdict: str = ""
     probe_sha256: str = ""
+    probe_passed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +146,34 @@ class RegressionEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresimEvidence:
-    """Everything the presim gate judges."""
+    """Everything the presim gate judges.
+
+    Attributes:
+        device: of the port.
+        design_device: that the designs are for, one name, or several joined by `, ` where they differ.
+        design_sha256: of the canonical designs.
+        manifest_sha256: of the canonical manifest.
+        stages_expected: stages with work on the array.
+        stages: every one alone.
+        chain: the chain grown by one stage at a time.
+        full: every dispatch on the array with all its boundaries.
+        static: static checks by dispatch.
+        budgets: rows by dispatch.
+        unset_modes: kernels that rely on the modes that the tile is in.
+        kernels: kernels that round or saturate.
+        mechanisms: that the designs use.
+        equivalences: recorded in the port.
+        decompositions: ops of the designs whose mathematics differs from the manifest's.
+        regimes: predicted.
+        regression: the standing suite, as it ran.
+        margins: (fifo, depth, least depth that runs).
+        dispatches: those on the array, in order.
+        static_expected: static checks that there are.
+        budgets_expected: budgets that every dispatch has rows of.
+        design_again_sha256: of the designs planned a second time.
+        design_reload_equal: the file reads back equal.
+        design_errors: what of it breaks its schema.
+    """
 
     device: str
     design_device: str
@@ -128,4 +193,9 @@ class PresimEvidence:
     regimes: tuple[RegimeEvidence, ...]
     regression: RegressionEvidence | None
     margins: tuple[tuple[str, int, int], ...] = ()
-    """(fifo, depth, least depth that runs)."""
+    dispatches: tuple[str, ...] = ()
+    static_expected: tuple[str, ...] = ()
+    budgets_expected: tuple[str, ...] = ()
+    design_again_sha256: str = ""
+    design_reload_equal: bool = False
+    design_errors: tuple[str, ...] = ()
