@@ -306,6 +306,7 @@ def _mul(s: Scene) -> Pairs:
         "x_zero_point": s.forms.of(x).zero_point,
         "c_zero_point": s.forms.of(c).zero_point,
         "x_channels": channel_count(s.forms.tensors[x].shape),
+        "c_channels": min(s.count, channel_count(s.forms.tensors[c].shape)),
         "along": "",
     }
 

@@ -23,7 +23,7 @@ from manifest.model import Manifest, Op, Tensor
 from oracle.fixedpoint import wrap
 from presim.blocks import blocks_of, object_count, to_objects
 from presim.kernels.part import BufferSpec, Part, StreamSpec, parse_part
-from presim.kernels.scene import Scene, scene
+from presim.kernels.scene import Scene, channel_count, scene
 from presim.kernels.units import Forms, integer, refuse
 
 Array = NDArray[Any]
@@ -159,10 +159,10 @@ def _padded_shape(s: Scene, tensor: Tensor) -> tuple[int, ...]:
 
 def _object_extents(s: Scene, tensor: Tensor) -> tuple[int, ...]:
     shape = _padded_shape(s, tensor)
+    count = channel_count(shape) if s.kernel == "concat" else min(channel_count(shape), s.count)
     if len(shape) == 4:
-        return object_count(shape), blocks_of(s.count if shape[1] > 1 else 1), shape[3], 8
-    width = s.count if shape and shape[-1] > 1 else 1
-    return object_count(shape), blocks_of(width) * 8
+        return object_count(shape), blocks_of(count), shape[3], 8
+    return object_count(shape), blocks_of(count) * 8
 
 
 def _constant_values(s: Scene, arrays: Arrays, index: int) -> Array:
@@ -172,7 +172,7 @@ def _constant_values(s: Scene, arrays: Arrays, index: int) -> Array:
         return stored.copy()
     array = stored.reshape(_padded_shape(s, tensor))
     axis = 1 if array.ndim == 4 else array.ndim - 1
-    if array.ndim and array.shape[axis] > 1:
+    if s.kernel != "concat" and array.ndim and array.shape[axis] > 1:
         array = np.take(array, np.arange(s.part.out_first, s.part.out_first + s.count), axis)
     return to_objects(array)
 
