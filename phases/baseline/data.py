@@ -17,6 +17,9 @@ from manifest.io import DEFAULT_MAX_BYTES, read_npz
 from phases.baseline.data_forms import DataFile, InputSpec, array_name, eval_name, read_form, text, turned
 from phases.baseline.preprocessing import Preprocessing
 
+UNNAMED = "?"
+"""An open dimension without a name: two of them are two dimensions."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
@@ -100,7 +103,7 @@ def infer_shapes(
             continue
         shapes[name] = reading.shape
         for dim, size in zip(dims, reading.shape, strict=True):
-            if not isinstance(dim, str) or not dim:
+            if not isinstance(dim, str) or dim in ("", UNNAMED):
                 continue
             first = symbols.setdefault(dim, (size, name))
             if first[0] != size:

@@ -210,6 +210,12 @@ def test_open_first_dimension_that_is_no_batch_has_two_readings(tmp_path: Path) 
     assert infer_shapes(npz(tmp_path, x=images(1, 64)), (("x", "float32", ("tokens", 64)),)) == {"x": (1, 64)}
 
 
+def test_unnamed_dimensions_are_not_one_symbol(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(path, x=np.ones((5, 1, 3, 4, 6), np.float32))
+    assert infer_shapes(path, (("x", "float32", ("?", 3, "?", "?")),)) == {"x": (1, 3, 4, 6)}
+
+
 def test_one_symbol_with_two_sizes_is_refused(tmp_path: Path) -> None:
     inputs: tuple[InputSpec, ...] = (("a", "float32", ("batch", 3)), ("b", "float32", ("batch", 3)))
     with pytest.raises(RefusedError, match="dimension 'batch' gets two sizes"):
