@@ -277,7 +277,7 @@ def _copy(s: Scene) -> Pairs:
 def _add(s: Scene) -> Pairs:
     a, b = (s.forms.of(n) for n in s.op.inputs[:2])
     _same_rank(s)
-    shapes = [s.forms.tensors[n].shape for n in s.op.inputs[:2]]
+    shapes = [s.aligned(s.forms.tensors[n]) for n in s.op.inputs[:2]]
     return {
         **_output(s),
         "a_zero_point": a.zero_point,
@@ -306,7 +306,7 @@ def _mul(s: Scene) -> Pairs:
         "x_zero_point": s.forms.of(x).zero_point,
         "c_zero_point": s.forms.of(c).zero_point,
         "x_channels": channel_count(s.forms.tensors[x].shape),
-        "c_channels": min(s.count, channel_count(s.forms.tensors[c].shape)),
+        "c_channels": min(s.count, channel_count(s.aligned(s.forms.tensors[c]))),
         "along": "",
     }
 

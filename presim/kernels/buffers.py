@@ -152,13 +152,8 @@ def _constants(s: Scene) -> tuple[BufferSpec, ...]:
     return tuple(specs)
 
 
-def _padded_shape(s: Scene, tensor: Tensor) -> tuple[int, ...]:
-    """Shape of a constant with leading ones up to the rank of the output."""
-    return (1,) * (len(s.y.shape) - len(tensor.shape)) + tensor.shape
-
-
 def _object_extents(s: Scene, tensor: Tensor) -> tuple[int, ...]:
-    shape = _padded_shape(s, tensor)
+    shape = s.aligned(tensor)
     count = channel_count(shape) if s.kernel == "concat" else min(channel_count(shape), s.count)
     if len(shape) == 4:
         return object_count(shape), blocks_of(count), shape[3], 8
@@ -170,7 +165,7 @@ def _constant_values(s: Scene, arrays: Arrays, index: int) -> Array:
     stored = _stored(tensor, arrays)
     if s.kernel == "matmul":
         return stored.copy()
-    array = stored.reshape(_padded_shape(s, tensor))
+    array = stored.reshape(s.aligned(tensor))
     axis = 1 if array.ndim == 4 else array.ndim - 1
     if s.kernel != "concat" and array.ndim and array.shape[axis] > 1:
         array = np.take(array, np.arange(s.part.out_first, s.part.out_first + s.count), axis)

@@ -223,6 +223,10 @@ class Scene:
         found = [i for i, n in enumerate(self.op.inputs[:2]) if self.forms.tensors[n].array is not None]
         return found[0] if found else -1
 
+    def aligned(self, tensor: Tensor) -> tuple[int, ...]:
+        """Shape of an operand with leading ones up to the rank of the output."""
+        return (1,) * (len(self.y.shape) - len(tensor.shape)) + tensor.shape
+
     def row_source(self) -> Tensor:
         """The rank-4 tensor whose flattened rows a Gemm sums over (`gemm_rows`)."""
         maker = self.forms.makers.get(self.x.name)
