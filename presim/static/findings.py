@@ -42,3 +42,12 @@ def error(rule: str, where: str, text: str, *, used: int | None = None, limit: i
 def warning(rule: str, where: str, text: str, *, used: int | None = None, limit: int | None = None) -> StaticFinding:
     """A finding that a person has to look at."""
     return StaticFinding(rule=rule, severity="warning", where=where, text=text, used=used, limit=limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What one check looked at, and what it found."""
+
+    rule: str
+    looked_at: int
+    findings: tuple[StaticFinding, ...]

@@ -1,0 +1,102 @@
+"""Links and broadcasts: segments tile their object, what the memory tile's DMAs cannot do is not asked of them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from presim.design import Fifo, Link
+from presim.static.findings import Checked, StaticFinding, error, warning
+from presim.static.scope import Scope, place
+from presim.steps import elements_of
+
+SEGMENTS: Final = "segments"
+LINKS: Final = "links"
+BROADCAST: Final = "broadcast"
+
+
+def segments(scope: Scope) -> Checked:
+    """Segments of a split or join follow one another and cover the object exactly: no gap, no overlap, no rest."""
+    links = [link for link in scope.design.links if link.kind != "forward"]
+    found = [f for link in links for f in _tiling(scope, link)]
+    return Checked(rule=SEGMENTS, looked_at=len(links), findings=tuple(found))
+
+
+def _tiling(scope: Scope, link: Link) -> Iterator[StaticFinding]:
+    names = link.targets if link.kind == "split" else link.sources
+    whole = scope.fifo(link.sources[0] if link.kind == "split" else link.targets[0])
+    size = elements_of(_arriving(whole) if link.kind == "split" else whole.shape)
+    where = f"{link.kind} of fifo {whole.name!r}"
+    at = 0
+    for name, offset in zip(names, link.offsets, strict=True):
+        part = scope.fifo(name)
+        length = elements_of(part.shape if link.kind == "split" else _arriving(part))
+        if offset != at:
+            what = "overlaps what is before it" if offset < at else "leaves a gap before it"
+            text = f"segment of fifo {name!r} begins at {offset}, expected {at}: it {what}"
+            yield error(SEGMENTS, where, text, used=offset, limit=at)
+        at = offset + length
+    if at != size:
+        text = f"the segments end at {at} of {size} elements of the object"
+        yield error(SEGMENTS, where, text, used=at, limit=size)
+
+
+def _arriving(fifo: Fifo) -> tuple[int, ...]:
+    return fifo.consumer_shape or fifo.shape
+
+
+def links(scope: Scope) -> Checked:
+    """Links are in memory tiles, and need nothing that their DMAs cannot do."""
+    found = [f for link in scope.design.links for f in _link(scope, link)]
+    return Checked(rule=LINKS, looked_at=len(scope.design.links), findings=tuple(found))
+
+
+def _link(scope: Scope, link: Link) -> Iterator[StaticFinding]:
+    where = f"link {', '.join(link.sources)} > {', '.join(link.targets)}"
+    if link.tile is not None and link.tile.kind != "mem":
+        yield error(LINKS, where, f"is on {place(link.tile)}; a link works in a memory tile only (mlir-aie 1224)")
+    if link.kind == "join" and scope.fifo(link.targets[0]).producer.dims:
+        text = f"dims on fifo {link.targets[0]!r}, the output of a join, are not supported (mlir-aie 2678)"
+        yield error(LINKS, where, text)
+    if link.kind == "split":
+        ends = [c for c in scope.fifo(link.sources[0]).consumers if c.kind == "mem" and c.dims]
+        if ends:
+            text = f"dims on fifo {link.sources[0]!r}, the input of a split, are not supported (mlir-aie 2678)"
+            yield error(LINKS, where, text)
+    yield from _repeats(scope, link, where)
+    yield from _sizes(scope, link, where)
+
+
+def _repeats(scope: Scope, link: Link, where: str) -> Iterator[StaticFinding]:
+    repeats = {scope.fifo(name).repeat_count for name in link.targets}
+    if len(repeats) > 1:
+        yield error(LINKS, where, f"targets repeat {sorted(repeats)} times; one pool repeats one number of times")
+    elif link.kind == "join" and repeats != {1}:
+        text = "a join whose output is repeated: toolchains send segment by segment or object by object"
+        yield warning(LINKS, where, text)
+
+
+def _sizes(scope: Scope, link: Link, where: str) -> Iterator[StaticFinding]:
+    if link.kind != "forward":
+        return
+    arriving = elements_of(_arriving(scope.fifo(link.sources[0])))
+    leaving = elements_of(scope.fifo(link.targets[0]).shape)
+    if max(arriving, leaving) % min(arriving, leaving):
+        text = f"objects of {arriving} elements arrive and of {leaving} leave; one has to be a multiple of the other"
+        yield error(LINKS, where, text, used=leaving, limit=arriving)
+
+
+def broadcast(scope: Scope) -> Checked:
+    """Consumers of a broadcast are on different tiles, and every endpoint is where its worker is."""
+    found: list[StaticFinding] = []
+    for fifo in scope.design.fifos:
+        tiles = Counter(c.tile for c in fifo.consumers if c.tile is not None)
+        for tile, count in tiles.items():
+            if count > 1:
+                text = f"{count} of its consumers are on {place(tile)}; a stream ends there once"
+                found.append(error(BROADCAST, f"fifo {fifo.name!r}", text, used=count, limit=1))
+        for end in (fifo.producer, *fifo.consumers):
+            worker = scope.worker(end.actor) if end.kind == "worker" else None
+            if worker is not None and end.tile != worker.tile:
+                text = f"its end at {end.actor!r} is on {place(end.tile)}, the worker on {place(worker.tile)}"
+                found.append(error(BROADCAST, f"fifo {fifo.name!r}", text))
+    return Checked(rule=BROADCAST, looked_at=len(scope.design.fifos), findings=tuple(found))
