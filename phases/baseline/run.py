@@ -27,12 +27,13 @@ from phases.summary import print_outcome
 CANARIES: Final = 4
 
 
-def run(options: BaselineOptions, console: Console) -> int:
+def run(options: BaselineOptions, console: Console, *, in_ci: bool = True) -> int:
     """Run phase 1; the caller holds the port (`phases.port.writing`).
 
     Args:
         options: resolved command line.
         console: where results go; progress goes to stderr.
+        in_ci: append the gate to `$GITHUB_STEP_SUMMARY` where CI sets it.
 
     Returns:
         0 where the gate is PASS, else 1.
@@ -61,7 +62,8 @@ def run(options: BaselineOptions, console: Console) -> int:
     files |= build_reports((report,), manifest)
     files["reports/run.json"] = canonical_json(clock.record())
     write_phase(options.out, "baseline", files, options.person)
-    append_step_summary(render_markdown(report), os.environ)
+    if in_ci:
+        append_step_summary(render_markdown(report), os.environ)
     clock.end()
     _tell(console, options, prepared, manifest, report)
     return OK if report.passed else GATE_NOT_PASSED
