@@ -50,6 +50,21 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """A part of a tensor that a fifo carries: `count` places from `first` on, `step` apart.
+
+    Attributes:
+        axis: `channels` (axis 1 at rank 4, else the last one), `columns` (the last axis at rank 4) or `objects` (in
+            their order).
+    """
+
+    axis: Literal["channels", "columns", "objects"]
+    first: int
+    count: int
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fifo:
     """An object fifo: one producer, one or more consumers (broadcast).
 
@@ -70,6 +85,9 @@ class Fifo:
         tensor: manifest tensor whose blocks flow here, "" for none (weights: their name too).
         consumer_shape: of the objects that the consumers get, where it is not `shape` (IRON's `consumer_obj_type`):
             each object is cut into them, so its elements are a multiple of theirs; () = the same.
+        form: shape by which `tensor` is cut into objects, its elements in C order those of the tensor (a Flatten that
+            costs nothing); () = its own.
+        slices: what of the tensor flows here; () = all of it.
     """
 
     name: str
@@ -86,6 +104,8 @@ class Fifo:
     init_objects: int = 0
     tensor: str = ""
     consumer_shape: tuple[int, ...] = ()
+    form: tuple[int, ...] = ()
+    slices: tuple[Slice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +315,11 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """One dispatch: everything that runs together on the array."""
+    """One dispatch: everything that runs together on the array.
+
+    Attributes:
+        views: (tensor, tensor whose objects carry it): outputs of a Flatten, Reshape or Reinterpret that move nothing.
+    """
 
     dispatch: str
     device: str
@@ -309,4 +333,5 @@ class Design:
     splits: tuple[Split, ...] = ()
     rules: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    views: tuple[tuple[str, str], ...] = ()
     schema_version: int = field(default=DESIGN_SCHEMA_VERSION)
