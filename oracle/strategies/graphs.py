@@ -211,7 +211,7 @@ def graphs(draw: Draw, *, power_of_two: bool | None = None, max_links: int = 4) 
         power_of_two: all scales 2**k, none, or (None) either.
         max_links: largest number of links between input and Flatten.
     """
-    powers = draw(st.booleans()) if power_of_two is None else power_of_two
+    powers = not draw(st.booleans()) if power_of_two is None else power_of_two
     sketch = Sketch()
     shape = (1, draw(st.integers(1, 2)), draw(st.integers(1, 4)), draw(st.integers(1, 4)))
     sketch.activation("x", shape, "float32", role="input")

@@ -78,7 +78,7 @@ def quantizations(
         power_of_two: see `scales`; None draws one kind for all channels.
         symmetric: zero point 0 (the middle of an unsigned type).
     """
-    kind = draw(st.booleans()) if power_of_two is None else power_of_two
+    kind = not draw(st.booleans()) if power_of_two is None else power_of_two
     count = 1 if channels is None else channels
     chosen = draw(st.lists(scales(power_of_two=kind), min_size=count, max_size=count))
     points = draw(st.lists(zero_points(dtype, symmetric=symmetric), min_size=count, max_size=count))
