@@ -203,6 +203,7 @@ def _average_pool(s: Scene) -> Pairs:
         "acc_bits": s.accumulator_bits(),
         "counts": s.counts(),
         "count_include_pad": integer(s.op, "count_include_pad"),
+        "in_width": s.x.shape[3],
         "pads": integers(s.op.attributes["pads"]),
         "x_zero_point": s.x_form.zero_point,
     }
@@ -290,8 +291,9 @@ def _add(s: Scene) -> Pairs:
 
 
 def _same_rank(s: Scene) -> None:
+    """Refuse a row and a vector side by side."""
     shapes = [s.forms.tensors[n].shape for n in s.op.inputs[:2] if s.forms.tensors[n].array is None]
-    if any(len(shape) != len(s.y.shape) for shape in shapes):
+    if any((len(shape) == 4) != (len(s.y.shape) == 4) for shape in shapes):
         raise refuse(s.op, "activations of different ranks", got=str(shapes))
 
 

@@ -2,8 +2,9 @@
 
 Arguments: rows of the window top to bottom (C/8, W, 8); requant (2, counts): a multiplier and shift per number of
 elements; the output row. Scalars: `pad_top`, `pad_bottom` as in `conv`. Attributes: the output's; `kernel`, `strides`,
-`dilations`, `pads_lr`, `pads` (top, left, bottom, right), `count_include_pad`, `counts` (ascending), `x_zero_point`,
-`acc_bits`. Where the result is not rounded, a sum over n elements leaves as sum * (least common multiple / n).
+`dilations`, `pads_lr`, `pads` (top, left, bottom, right), `in_width`, `count_include_pad`, `counts` (ascending),
+`x_zero_point`, `acc_bits`. Where the result is not rounded, a sum over n elements leaves as sum * (least common
+multiple / n). One count stands for every window.
 """
 
 import math
@@ -25,7 +26,7 @@ def run(context: KernelContext, *arguments: Any) -> None:
     zero_point = number(context, "x_zero_point")
     view = windows(context, rows, out.shape[1], channels=slice(0, count), zero_point=zero_point)
     sums = wrapped(view.sum(axis=(0, 2)), number(context, "acc_bits"))
-    which = _count_of(context, rows[0].shape[1], out.shape[1])
+    which = _count_of(context, out.shape[1])
     if rounds:
         codes = finished(context, sums, buffers[0][0][which], buffers[0][1][which])
     else:
@@ -35,19 +36,21 @@ def run(context: KernelContext, *arguments: Any) -> None:
     put_channels(out, codes, total=count)
 
 
-def _count_of(context: KernelContext, width: int, out_width: int) -> I64:
+def _count_of(context: KernelContext, out_width: int) -> I64:
     """Index into `counts` for each window of the row."""
     (height, taps), (down, right) = numbers(context, "kernel"), numbers(context, "dilations")
     _, left, pad_bottom, pad_right = numbers(context, "pads")
     padded = bool(number(context, "count_include_pad"))
+    counts = np.array(numbers(context, "counts"))
+    if len(counts) == 1:
+        return np.zeros(out_width, np.int64)
     top, bottom = pads_of(context)
     extent = (height - 1) * down + 1
     low, high = (0, extent - bottom + min(bottom, pad_bottom)) if padded else (top, extent - bottom)
     rows = covered(0, height, down, low, high)
-    step = numbers(context, "strides")[1]
+    step, width = numbers(context, "strides")[1], number(context, "in_width")
     low, high = (-left, width + pad_right) if padded else (0, width)
     columns = [covered(at * step - left, taps, right, low, high) for at in range(out_width)]
-    counts = np.array(numbers(context, "counts"))
     index = np.searchsorted(counts, np.array(columns) * rows)
     if (counts[np.minimum(index, len(counts) - 1)] != np.array(columns) * rows).any():
         msg = f"windows of {sorted({rows * c for c in columns})} elements, expected {counts.tolist()}"

@@ -83,8 +83,9 @@ def scaled(values: Array, multipliers: I64, shifts: I64, rounding: str, inside: 
     right, left = int(shifts.max(initial=0)), max(0, -int(shifts.min(initial=0)))
     size = magnitude(values) * magnitude(multipliers) << left
     if values.dtype != object and right <= MOST_SHIFT and size + (abs(inside) << right) <= LIMIT:
-        product = values * multipliers
-        return srs(product + (inside << np.maximum(shifts, 0)) if inside else product, shifts, rounding)
+        amount = np.maximum(shifts, 0)
+        product = values * multipliers << np.maximum(-shifts, 0) if left else values * multipliers
+        return srs(product + (inside << amount) if inside else product, amount, rounding)
     return _scaled_large(values, multipliers, shifts, rounding, inside)
 
 

@@ -65,7 +65,12 @@ class Scene:
 
     @property
     def total(self) -> int:
-        """Channels of the output (of one operand of a Concat): of axis 1 at rank 4, else of the last axis."""
+        """Channels of the output (of one operand of a Concat): of axis 1 at rank 4, else of the last axis.
+
+        A product of matrices has those of the last axis at any rank.
+        """
+        if self.op.type == "MatMul":
+            return self.y.shape[-1] if len(self.forms.tensors[self.op.inputs[1]].shape) > 1 else 1
         return channel_count((self.operand if self.alone else self.y).shape)
 
     @property
@@ -203,7 +208,10 @@ class Scene:
         """Lowest and highest output code."""
         if self.op.requant is not None:
             return self.op.requant.qmin, self.op.requant.qmax
-        return QRANGE[self.y.dtype]
+        low, high = QRANGE[self.y.dtype]
+        if self.op.type == "Relu":
+            return self.forms.of(self.y.name).zero_point, high
+        return integer(self.op, "qmin", low), integer(self.op, "qmax", high)
 
     def reduction(self) -> tuple[int, int, int]:
         """(first, count, total) of what this part sums over."""

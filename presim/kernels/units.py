@@ -104,13 +104,18 @@ def promotions(op: Op) -> tuple[int, ...]:
 
 
 def window_counts(op: Op, shape: tuple[int, ...], output: tuple[int, ...]) -> tuple[int, ...]:
-    """Numbers of elements that the windows of an average are divided by, distinct, ascending."""
+    """Numbers of elements that the windows of an average are divided by, distinct, ascending.
+
+    QLinearAveragePool divides by the size of the kernel wherever pads count, as onnxruntime does.
+    """
     if op.type == "GlobalAveragePool":
         return (math.prod(shape[2:]),)
     kernel, strides, pads, dilations = (
         integers(op.attributes[n]) for n in ("kernel_shape", "strides", "pads", "dilations")
     )
     padded = bool(integer(op, "count_include_pad"))
+    if padded and op.origin == "qoperator":
+        return (math.prod(kernel),)
     sides: list[set[int]] = []
     for axis in (0, 1):
         low, high = (-pads[axis], shape[2 + axis] + pads[2 + axis]) if padded else (0, shape[2 + axis])

@@ -45,10 +45,10 @@ def windows(
     left = numbers(context, "pads_lr")[0]
     top, bottom = pads_of(context)
     extent = (height - 1) * down + 1
-    if len(rows) != extent - top - bottom or not rows:
+    if len(rows) != max(0, extent - top - bottom):
         msg = f"window of {extent} rows, {top} above and {bottom} below the image: got {len(rows)} rows"
         raise ValueError(msg)
-    size = rows[0].shape[1]
+    size = rows[0].shape[1] if rows else 0
     padded = max((out_width - 1) * step + (width - 1) * right + 1, left + size)
     count = channels.stop - channels.start
     taps = np.full((height, count, padded), fill, np.int64)

@@ -152,20 +152,13 @@ class Bench:
         if part.kernel == "requantize" and op.type == "Concat":
             shape = values[names[0]].shape
         keeps = op.type not in ("Gemm", "MatMul", "Concat")
-        inputs = [
-            self.spread(to_objects(cut(values[n], part) if keeps else values[n]), values[n], shape) for n in names
-        ]
+        arrays = [spread(cut(values[n], part), shape) if keeps else values[n] for n in names]
+        inputs = [to_objects(array) for array in arrays]
         out = self.empty(op, shape)
         buffers = self.buffers(op, part)
         for at in range(len(out)):
             self.call(op, part, {"row": at}, *(x[at] for x in inputs), *buffers, out[at])
         return checked(out, shape)
-
-    def spread(self, objects: Array, array: Array, shape: tuple[int, ...]) -> Array:
-        """Objects of an operand that is broadcast, one for each of the output."""
-        if len(shape) != 4 or array.shape[2] == shape[2]:
-            return objects if len(objects) == object_count(shape) else np.repeat(objects, object_count(shape), 0)
-        return np.repeat(objects, shape[2], 0)
 
     def cascade(self, op: Op, values: Mapping[str, Array], parts: Sequence[Part]) -> Array:
         """A reduction split over several cores."""
@@ -218,6 +211,14 @@ def cut(array: Array, part: Part) -> Array:
     return np.take(array, np.arange(part.out_first, stop), axis)
 
 
+def spread(array: Array, shape: tuple[int, ...]) -> Array:
+    """An operand with as many objects as the output; channels and W stay as they are."""
+    extents = [1] * (len(shape) - array.ndim) + list(array.shape)
+    counted = (0, 2) if len(shape) == 4 else range(len(shape) - 1)
+    target = [shape[i] if i in counted else n for i, n in enumerate(extents)]
+    return np.broadcast_to(array.reshape(extents), target)
+
+
 def narrowed(objects: Sequence[Array], part: Part) -> list[Array]:
     """Input objects that begin at the part's first channel where it says so."""
     if part.x_first == 0:
@@ -240,6 +241,7 @@ def held_rows(
             first = y * attributes["strides"][0] - attributes["pads"][0]
             inside = [r for r in range(first, first + extent) if 0 <= r < height]
             pads = {"pad_top": max(0, -first), "pad_bottom": max(0, first + extent - height)}
+            assert len(inside) == max(0, extent - sum(pads.values()))
             yield image * y_shape[2] + y, [objects[image * height + r] for r in inside], pads
 
 
