@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
+from presim.adjacency import beside, shared_tile
 from presim.design import Acquire, Design, Endpoint, Fifo, Link, Side, Tile, TileKind
 from presim.steps import elements_of, side_of, steps_of
 
@@ -123,34 +124,25 @@ class Wiring:
     ports: Mapping[PortKey, str]
 
 
-def shares_memory(fifo: Fifo) -> bool:
-    """Whether producer and consumer work on one pool without a DMA: self-loops and cores side by side.
-
-    A core reaches the memories of its neighbours, on every architecture at least one of two adjacent cores the
-    other's. What is not placed yet is taken to need a DMA.
-    """
+def may_share(fifo: Fifo) -> bool:
+    """Whether producer and consumer can work on one pool without a DMA, if they are side by side."""
     if fifo.via_dma or fifo.repeat_count != 1 or len(fifo.consumers) != 1 or fifo.consumer_shape:
         return False
     producer, consumer = fifo.producer, fifo.consumers[0]
-    if producer.kind != "worker" or consumer.kind != "worker" or producer.dims or consumer.dims:
+    return producer.kind == consumer.kind == "worker" and not producer.dims and not consumer.dims
+
+
+def shares_memory(fifo: Fifo) -> bool:
+    """Whether producer and consumer work on one pool without a DMA: self-loops and cores side by side.
+
+    What is not placed yet is taken to need a DMA.
+    """
+    if not may_share(fifo):
         return False
+    producer, consumer = fifo.producer, fifo.consumers[0]
     if producer.actor == consumer.actor:
         return True
-    if producer.tile is None or consumer.tile is None:
-        return False
-    return abs(producer.tile.column - consumer.tile.column) + abs(producer.tile.row - consumer.tile.row) <= 1
-
-
-def shared_tile(producer: Tile | None, consumer: Tile | None, arch: str) -> Tile | None:
-    """The tile that holds a shared pool: the producer's unless only the consumer's memory is within reach of both.
-
-    From AIE-ML on a core reaches the memory west of it; on the first generation the side depends on the row.
-    """
-    if producer is None or consumer is None or producer.row != consumer.row:
-        return producer
-    west, east = sorted((producer, consumer))
-    reachable = east if arch == "aie1" and producer.row % 2 == 0 else west
-    return consumer if reachable == consumer else producer
+    return producer.tile is not None and consumer.tile is not None and beside(producer.tile, consumer.tile)
 
 
 def is_literal(fifo: Fifo) -> bool:

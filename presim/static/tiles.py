@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from presim.adjacency import cascades_to
 from presim.design import Tile
 from presim.static.findings import Checked, StaticFinding, error, warning
 from presim.static.scope import Scope, place, unknown
@@ -95,12 +96,7 @@ def cascades(scope: Scope) -> Checked:
         source, target = scope.worker(cascade.source), scope.worker(cascade.target)
         if source is None or target is None or source.tile is None or target.tile is None:
             continue
-        step = (target.tile.column - source.tile.column, target.tile.row - source.tile.row)
-        if scope.device.arch == "aie1":
-            allowed = {(1, 0)} if source.tile.row % 2 == 0 else {(-1, 0)}
-        else:
-            allowed = {(1, 0), (0, -1)}
-        if step not in allowed:
+        if not cascades_to(source.tile, target.tile, scope.device.arch):
             text = f"from {place(source.tile)} to {place(target.tile)}: no cascade leads there"
             found.append(error(CASCADES, f"cascade {cascade.source!r} > {cascade.target!r}", text))
     return Checked(rule=CASCADES, looked_at=len(scope.design.cascades), findings=tuple(found))
