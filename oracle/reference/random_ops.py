@@ -146,7 +146,7 @@ class _Runner:
         matrix = matrix_of(self._graph, stage)
         if matrix is None:
             return inputs
-        count = TIES
+        count = max(TIES, cases // 2)
         ties = tie_inputs(matrix, count, rng)
         more = integer_inputs(tensors, count, rng)
         name = matrix.activation.name

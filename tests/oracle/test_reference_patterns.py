@@ -111,6 +111,28 @@ def test_searched_inputs_reach_a_tie(make: Callable[[], Sketch]) -> None:
     assert reached >= CASES * 2 // 3
 
 
+def test_ties_that_float64_misses_are_searched_too() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 16)), 7 / 128, out="xd")
+    weights = s.weight(np.random.default_rng(0).integers(-127, 128, (16, 12)), 1 / 128)
+    s.qdq(s.node("Gemm", [x, weights]), 25 / 512, out="y")
+    s.output("y", (1, 12))
+    imported = s.load()
+    graph = graph_of(imported.model_bytes, imported.manifest, imported.arrays, fma=True)
+    (matrix,) = (m for stage in stages(imported.manifest) if (m := matrix_of(graph, stage)) is not None)
+    inputs = tie_inputs(matrix, 64, np.random.default_rng(0)).astype(np.int64).reshape(64, 16)
+    ratio = Fraction(7, 800)
+    sums = {v for v in (inputs @ matrix.weights).reshape(-1).tolist() if (v * ratio - Fraction(1, 2)).denominator == 1}
+    missed = [v for v in sums if round(v * ratio) != round(v * float(ratio))]
+    assert missed
+
+
+def test_levels_spread_averages_over_the_whole_range() -> None:
+    values = integer_inputs({"t": tensor("int8", (1, 8, 6, 6))}, 40, np.random.default_rng(0))["t"]
+    means = values[len(BOUNDARY) :].mean(axis=(3, 4)).reshape(-1)
+    assert len(np.unique(np.floor(means / 16))) == 16
+
+
 def test_the_same_seed_gives_the_same_inputs() -> None:
     a, b = (integer_inputs({"t": tensor("int16")}, CASES, np.random.default_rng(7))["t"] for _ in range(2))
     np.testing.assert_array_equal(a, b)
