@@ -2,8 +2,11 @@
 
 from typing import Final
 
+from tests.mutants.arithmetic import ARITHMETIC
 from tests.mutants.harness import Mutant
-from tests.mutants.importer_mutants import IMPORTER
-from tests.mutants.oracle_mutants import ORACLE
+from tests.mutants.importer import IMPORTER
+from tests.mutants.later import LATER
+from tests.mutants.shapes import SHAPES
+from tests.mutants.survivors import SURVIVORS
 
-MUTANTS: Final[tuple[Mutant, ...]] = (*ORACLE, *IMPORTER)
+MUTANTS: Final[tuple[Mutant, ...]] = (*ARITHMETIC, *SHAPES, *IMPORTER, *LATER, *SURVIVORS)

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,11 @@ class Edit:
     replace: str
 
 
+def change(file: str, find: str, replace: str) -> tuple[Edit, ...]:
+    """One edit; further ones are added behind it."""
+    return (Edit(file=file, find=find, replace=replace),)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
     """Something broken on purpose, and who has to notice it with which words.
@@ -42,6 +47,8 @@ class Mutant:
         touch: file changed between a sound run and `phases check`, relative to the model's folder.
         rerun: the mutation comes after a sound run, and `phases check --rerun` must notice.
         exit: expected exit code.
+        survives: why no gate can notice, "" where one must.
+        unit_test: test file that notices instead; it is run on the broken copy.
     """
 
     id: str
@@ -54,6 +61,8 @@ class Mutant:
     touch: str = ""
     rerun: bool = False
     exit: int = 1
+    survives: str = ""
+    unit_test: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +107,14 @@ class Outcome:
     noticed: tuple[str, ...]
 
     @property
-    def caught(self) -> bool:
-        """Whether the right item named the right things."""
+    def as_expected(self) -> bool:
+        """Whether the right item named the right things, or a known survivor survived."""
         return not self.missing
+
+    @property
+    def caught(self) -> bool:
+        """Whether a gate item, a refusal or `check` noticed."""
+        return self.as_expected and not self.mutant.survives
 
     @property
     def excerpt(self) -> str:
@@ -140,8 +154,9 @@ class Bench:
         sound = self.sound(mutant.model, mutant.args)
         if sound.verdict != "PASS":
             failing = "; ".join(f"{c} {i.verdict}: {i.summary}" for c, i in sound.items.items() if i.verdict != "PASS")
-            msg = f"{mutant.id}: without a mutation {mutant.model!r} is not PASS (exit {sound.exit}): {failing}"
-            raise MutationError(f"{msg}\n{sound.output}")
+            where = f"{mutant.id}: without a mutation {mutant.model!r} is not PASS (exit {sound.exit})"
+            msg = f"{where}: {failing}\n{sound.output}"
+            raise MutationError(msg)
         folder = self._folder()
         files = models.write(mutant.model, folder)
         code = self._copy(folder, mutant.edits)
@@ -149,8 +164,11 @@ class Bench:
             run = self._changed_afterwards(mutant, files, code)
         else:
             run = self._baseline(files, code, mutant.args)
+        outcome = judge(mutant, run)
+        if mutant.unit_test and self._unit_test_passes(mutant.unit_test, code):
+            outcome = replace(outcome, missing=(*outcome.missing, f"{mutant.unit_test} fails, it passed"))
         shutil.rmtree(folder)
-        return judge(mutant, run)
+        return outcome
 
     def sound(self, model: str, args: tuple[str, ...] = ()) -> Run:
         """The run without a mutation, once per model and arguments."""
@@ -175,6 +193,12 @@ class Bench:
         for edit in edits:
             apply(edit, code)
         return code
+
+    def _unit_test_passes(self, name: str, code: Path) -> bool:
+        """Whether a test file passes on the broken copy."""
+        shutil.copytree(self._source / "tests", code / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(self._source / "pyproject.toml", code)
+        return _run(["pytest", "-q", "-x", "-p", "no:cacheprovider", name], code).exit == 0
 
     def _changed_afterwards(self, mutant: Mutant, files: models.Files, code: Path) -> Run:
         """A sound run, then the change, then `check`."""
@@ -224,6 +248,8 @@ def flip(path: Path) -> None:
 
 def judge(mutant: Mutant, run: Run) -> Outcome:
     """Compare what was said with what has to be said."""
+    if mutant.survives:
+        return _judge_survivor(mutant, run)
     missing = [] if run.exit == mutant.exit else [f"exit {mutant.exit}, got {run.exit}"]
     for code in mutant.items:
         item = run.items.get(code, Item(verdict="absent", summary=""))
@@ -235,6 +261,14 @@ def judge(mutant: Mutant, run: Run) -> Outcome:
     if "Traceback" in run.output:
         missing.append("no traceback")
     noticed = tuple(code for code, item in run.items.items() if item.verdict == "FAIL")
+    return Outcome(mutant=mutant, run=run, missing=tuple(missing), noticed=noticed)
+
+
+def _judge_survivor(mutant: Mutant, run: Run) -> Outcome:
+    """A survivor that a gate notices is no survivor any more."""
+    noticed = tuple(code for code, item in run.items.items() if item.verdict == "FAIL")
+    missing = [f"survives, but {', '.join(noticed) or f'exit {run.exit}'} noticed"] if noticed or run.exit else []
+    missing += [f"the words {w!r}" for w in mutant.words if w not in run.output]
     return Outcome(mutant=mutant, run=run, missing=tuple(missing), noticed=noticed)
 
 

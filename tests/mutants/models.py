@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 Made = tuple[Sketch, dict[str, tuple[int, ...]]]
 """A graph and the shape of each input."""
 
-DEVIATING: Final = frozenset({"gemm_sixth", "qop_add_fma", "qop_wrap"})
+DEVIATING: Final = frozenset({"gemm_sixth", "gemm_float_ties", "qop_add_fma", "qop_wrap"})
 """Models whose target differs from the file by what a person would accept: `waivers.toml` says so."""
 WAIVER: Final = """[[waiver]]
 code = "BL011"
@@ -47,13 +47,18 @@ def _codes(shape: tuple[int, ...], seed: int, *, spread: int = 40, low: int = -1
     return np.clip(np.rint(drawn), low, 127).astype(np.int8)
 
 
+def powers(*exponents: int) -> Array:
+    """Scales 2**k, one per channel."""
+    return np.ldexp(np.float32(1), exponents).astype(np.float32)
+
+
 def conv_shift() -> Made:
     """Conv, all scales 2**k: odd zero points, scales per channel, int8 bias of a coarser scale, uneven pads, groups."""
     s, shape = Sketch(), (1, 4, 9, 10)
     x = s.qdq(s.input("x", shape), 2**-5, 119, np.uint8, out="x_real")
-    weight = s.weight(_codes((6, 2, 3, 3), 1), np.float32(2.0) ** [-7, -6, -8, -7, -6, -7], name="w", axis=0)
+    weight = s.weight(_codes((6, 2, 3, 3), 1), powers(-7, -6, -8, -7, -6, -7), name="w", axis=0)
     bias = s.dq(s.const(_codes((6,), 2, spread=60), np.int8, "b"), 2**-5, out="b_real")
-    attributes = {"pads": [0, 1, 2, 3], "strides": [2, 1], "dilations": [1, 2], "group": 2}
+    attributes: dict[str, Any] = {"pads": [0, 1, 2, 3], "strides": [2, 1], "dilations": [1, 2], "group": 2}
     y = s.node("Conv", [x, weight, bias], "conv_real", name="conv", **attributes)
     s.qdq(y, 2**-3, 131, np.uint8, out="y")
     s.output("y")
@@ -80,6 +85,26 @@ def gemm_sixth() -> Made:
     x = s.qdq(s.input("x", shape), 0.5, out="x_real")
     y = s.node("Gemm", [x, s.weight(_codes((16, 12), 5, spread=9), 0.25, name="w")], "fc_real", name="fc")
     s.qdq(y, 0.75, out="y")
+    s.output("y")
+    return s, {"x": shape}
+
+
+def gemm_float_ties() -> Made:
+    """Gemm whose accumulator counts 7/800 of an output code: float64 takes many of its ties for less than a tie."""
+    s, shape = Sketch(), (1, 16)
+    x = s.qdq(s.input("x", shape), 7 / 128, out="x_real")
+    y = s.node("Gemm", [x, s.weight(_codes((16, 12), 20, spread=60), 1 / 128, name="w")], "fc_real", name="fc")
+    s.qdq(y, 25 / 512, out="y")
+    s.output("y")
+    return s, {"x": shape}
+
+
+def gemm_wide() -> Made:
+    """Gemm of int16 activations: sums beyond 2**24, where float32 is no longer exact."""
+    s, shape = Sketch(opset=21), (1, 768)
+    x = s.qdq(s.input("x", shape), 2**-13, 0, np.int16, out="x_real")
+    y = s.node("Gemm", [x, s.weight(_codes((768, 64), 21), 2**-7, name="w")], "fc_real", name="fc")
+    s.qdq(y, 2**-9, 0, np.int16, out="y")
     s.output("y")
     return s, {"x": shape}
 
@@ -117,9 +142,11 @@ def pools() -> Made:
     """MaxPool and AveragePool with uneven pads and a global average over 35 elements, scales 2**k, no positive code."""
     s, shape = Sketch(), (1, 3, 9, 10)
     x = s.qdq(s.input("x", shape), 2**-4, -70, out="x_real")
-    window = {"kernel_shape": [3, 3], "strides": [2, 2]}
+    window: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2]}
     m = s.qdq(s.node("MaxPool", [x], "max_real", name="max", pads=[1, 0, 1, 1], **window), 2**-4, -70, out="m")
-    a = s.node("AveragePool", [m], "mean_real", name="mean", kernel_shape=[2, 2], pads=[1, 1, 1, 0], count_include_pad=0)
+    a = s.node(
+        "AveragePool", [m], "mean_real", name="mean", kernel_shape=[2, 2], pads=[1, 1, 1, 0], count_include_pad=0
+    )
     a = s.qdq(a, 2**-4, -70, out="a")
     g = s.node("GlobalAveragePool", [a], "gap_real", name="gap")
     s.qdq(g, 2**-5, 33, out="y")
@@ -150,6 +177,16 @@ def residual() -> Made:
     s.qdq(s.node("Add", [a, b], "sum_real", name="add"), 2**-3, out="y")
     s.output("y")
     return s, {"x": shape}
+
+
+def products() -> Made:
+    """Two activations multiplied, in a batch of two."""
+    s, a, b = Sketch(), (2, 5, 16), (2, 16, 7)
+    x = s.qdq(s.input("x", a), 2**-5, 5, out="x_real")
+    z = s.qdq(s.input("z", b), 2**-5, -9, out="z_real")
+    s.qdq(s.node("MatMul", [x, z], "p_real", name="mm"), 2**-3, 11, out="y")
+    s.output("y")
+    return s, {"x": a, "z": b}
 
 
 def shared_weight() -> Made:
@@ -187,7 +224,7 @@ def folded() -> Made:
     """A weight stored (N, K) with scales per channel, turned by a Transpose that the importer folds."""
     s, shape = Sketch(), (1, 12)
     x = s.qdq(s.input("x", shape), 2**-5, out="x_real")
-    w = s.weight(_codes((12, 12), 14), np.float32(2.0) ** ([-7, -6, -8] * 4), name="w", axis=0, out="w_real")
+    w = s.weight(_codes((12, 12), 14), powers(*[-7, -6, -8] * 4), name="w", axis=0, out="w_real")
     turned = s.node("Transpose", [w], "w_turned", name="turn", perm=[1, 0])
     s.qdq(s.node("MatMul", [x, turned], name="mm"), 2**-3, out="y")
     s.output("y")
@@ -223,14 +260,15 @@ def qop_conv() -> Made:
 
 
 def qop_shift() -> Made:
-    """QLinearConv with scales 2**k: its float32 multiplier is exact and meets ties."""
-    return _qop_conv(2**-5, 2**-7, 2**-4)
+    """QLinearConv with scales 2**k and uint8 weights: its float32 multiplier is exact and meets ties."""
+    return _qop_conv(2**-5, 2**-7, 2**-4, point=131, dtype=np.uint8)
 
 
-def _qop_conv(sx: float, sw: float, sy: float) -> Made:
+def _qop_conv(sx: float, sw: float, sy: float, *, point: int = 0, dtype: Any = np.int8) -> Made:
     s, shape = Sketch(), (1, 3, 8, 7)
     x, xs = _qop_input(s, shape, sx, 120)
-    w = [s.const(_codes((5, 3, 3, 3), 15), np.int8, "w"), s.const(sw), s.const(0, np.int8)]
+    codes = np.clip(_codes((5, 3, 3, 3), 15).astype(int) + point, np.iinfo(dtype).min, np.iinfo(dtype).max)
+    w = [s.const(codes, dtype, "w"), s.const(sw), s.const(point, dtype)]
     ys = [s.const(sy), s.const(127, np.uint8)]
     y = s.node("QLinearConv", [x, *xs, *w, *ys], "y_codes", name="conv", pads=[1, 1, 0, 1])
     _qop_output(s, y, ys)
@@ -282,7 +320,7 @@ def qop_wrap() -> Made:
 
 
 def qop_mean() -> Made:
-    """QLinearGlobalAveragePool over 7 x 7 whose multiplier is exactly 1/16 only in onnxruntime's order of operations."""
+    """QLinearGlobalAveragePool over 7 x 7: a multiplier of exactly 1/16, in onnxruntime's order of operations only."""
     s, shape = Sketch(), (1, 4, 7, 7)
     sx, sy = mean_scales(49)
     x, xs = _qop_input(s, shape, sx, 120)
@@ -305,8 +343,9 @@ def mean_scales(count: int) -> tuple[float, float]:
 MADE: Final[Mapping[str, Callable[[], Made]]] = {
     made.__name__: made
     for made in (
-        conv_shift, gemm_shift, gemm_sixth, odd_scales, odd_mean, nearly_shift, pools, layouts, residual, shared_weight, reinterpreted, clipped,
-        folded, scaled_mean, qop_conv, qop_shift, qop_add, qop_add_fma, qop_wrap, qop_mean,
+        conv_shift, gemm_shift, gemm_sixth, gemm_float_ties, gemm_wide, odd_scales, odd_mean, nearly_shift, pools,
+        layouts, residual, products, shared_weight, reinterpreted, clipped, folded, scaled_mean, qop_conv,
+        qop_shift, qop_add, qop_add_fma, qop_wrap, qop_mean,
     )
 }  # fmt: skip
 DIGITS: Final = "digits_cnn"
@@ -340,7 +379,7 @@ def write(name: str, folder: Path) -> Files:
         return files
     sketch, shapes = MADE[name]()
     feeds = data_for(shapes)
-    proto = sketch.proto()
+    proto = sketch.proto(ir_version=10 if sketch.opset >= 21 else 8)
     result = run_onnxruntime(proto.SerializeToString(), feeds, ["y"])["y"]
     proto.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, result.shape[1:]))
     onnx.save(proto, files.model)

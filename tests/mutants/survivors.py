@@ -1,0 +1,54 @@
+"""Mutants that no baseline gate can notice, why, and the unit test that does."""
+
+from typing import Final
+
+from tests.mutants.harness import Mutant, change
+from tests.mutants.models import DIGITS
+
+DATA: Final = "phases/baseline/data.py"
+READ_BY: Final = "tests/phases/baseline/test_data.py"
+NOT_FITTING: Final = "labels or preprocessing do not fit the model"
+
+SURVIVORS: Final = (
+    Mutant(
+        id="labels-shifted",
+        breaks="every feed is given the label of the one before",
+        edits=change(
+            DATA,
+            "        return labels.astype(np.int64)\n",
+            "        return np.roll(labels.astype(np.int64), 1)\n",
+        ),
+        model=DIGITS,
+        args=("--max-samples", "64"),
+        words=(NOT_FITTING,),
+        survives="what a feed shows only the person knows; BL003 says that the labels do not fit, and judges SQNR",
+        unit_test=READ_BY,
+    ),
+    Mutant(
+        id="images-turned",
+        breaks="images are read with rows and columns exchanged",
+        edits=change(
+            DATA,
+            "return None if values is None else np.ascontiguousarray(values)",
+            "return None if values is None else np.ascontiguousarray(values.swapaxes(-1, -2))",
+        ),
+        model=DIGITS,
+        args=("--max-samples", "64"),
+        words=(NOT_FITTING,),
+        survives="the float model sees the same turned images; BL003 says that labels or preprocessing do not fit",
+        unit_test=READ_BY,
+    ),
+    Mutant(
+        id="other-rounding-mode",
+        breaks="`srs` in mode pos_inf drops its ties",
+        edits=change(
+            "oracle/fixedpoint.py",
+            '"pos_inf": lambda: above | tie,',
+            '"pos_inf": lambda: above,',
+        ),
+        model="gemm_shift",
+        words=(),
+        survives="no manifest asks for this mode: every op states conv_even",
+        unit_test="tests/oracle/test_fixedpoint.py",
+    ),
+)
