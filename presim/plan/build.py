@@ -1,0 +1,432 @@
+"""From choices to a design: workers, fifos, links, buffers, kernels, the runtime sequence.
+
+Pure: the same choices give the same design. Making them is the business of `presim.plan.decide`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from presim.blocks import object_count, object_shape
+from presim.design import AttributeValue, Buffer, Cascade, Design, Endpoint, Fifo, Kernel, Link, Transfer, Worker
+from presim.kernels.attributes import BufferSpec, Forms, Part, attributes_of
+from presim.plan.graph import Graph, Value
+from presim.plan.names import Names, slices_of
+from presim.plan.program import Body, Feed, Job, Programmed, Weights, write_program
+from presim.plan.share import (
+    PROGRAM_BYTES,
+    Share,
+    fired_of,
+    input_depth,
+    input_total,
+    kernels_of,
+    macs_of,
+    output_depth,
+    output_shape,
+    together,
+)
+from presim.plan.spread import Spread
+
+Pool = tuple[str, str]
+"""(fifo, actor) of a consumer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """Everything that a design follows from.
+
+    Attributes:
+        spreads: of every node that has workers, in the order of the graph.
+        groups: shares that run on one worker, upstream first.
+        depths: of pools that have to be deeper than usual.
+        kept: pools that move into a memory tile, with the objects that lie together there.
+    """
+
+    spreads: tuple[Spread, ...]
+    groups: tuple[tuple[Share, ...], ...]
+    depths: Mapping[Pool, int] = field(default_factory=dict)
+    kept: Mapping[Pool, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a design is built for.
+
+    Attributes:
+        dispatch: name.
+        device: name.
+        stack_bytes: of a core.
+        cascade_words: words that a cascade holds.
+        cascade_bits: of a word.
+    """
+
+    dispatch: str
+    device: str
+    stack_bytes: int
+    cascade_words: int
+    cascade_bits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """Who takes the objects of a value, and how many it has room for."""
+
+    endpoint: Endpoint
+    tight: bool = False
+    bundled: bool = False
+
+
+def worker_of(group: tuple[Share, ...]) -> str:
+    """Name of the worker of a group."""
+    return " + ".join(share.name for share in group)
+
+
+def build(graph: Graph, choices: Choices, forms: Forms, setting: Setting) -> Design:
+    """The design of a graph under `choices`, without splits and notes."""
+    return _Builder(graph, choices, forms, setting).build()
+
+
+class _Builder:
+    def __init__(self, graph: Graph, choices: Choices, forms: Forms, setting: Setting) -> None:
+        self.graph = graph
+        self.choices = choices
+        self.forms = forms
+        self.setting = setting
+        self.names = Names({name: t.shape for name, t in forms.tensors.items()})
+        self.makers = {spread.node.output: spread.makers for spread in choices.spreads}
+        self.home = {share.name: worker_of(group) for group in choices.groups for share in group}
+        self.readers: dict[Value, list[_Reader]] = {}
+        self.fifos: dict[str, Fifo] = {}
+        self.links: list[Link] = []
+        self.buffers: list[Buffer] = []
+        self.kernels: list[Kernel] = []
+        self.cascades: list[Cascade] = []
+        self.workers: list[Worker] = []
+
+    def build(self) -> Design:
+        self.collect_readers()
+        for value in self.graph.inputs:
+            producer = Endpoint(actor=f"shim:{self.names.fifo(value)}", kind="shim")
+            self.add_fifo(value, producer, object_shape(value.form))
+        for node in self.graph.nodes:
+            if node.output in self.makers:
+                self.add_output(node.output, self.makers[node.output])
+            else:
+                self.add_join(node.output, [self.names.fifo(v) for v in node.inputs])
+        for group in self.choices.groups:
+            self.add_worker(group)
+        for spread in self.choices.spreads:
+            self.add_cascades(spread)
+        return Design(
+            dispatch=self.setting.dispatch,
+            device=self.setting.device,
+            workers=tuple(self.workers),
+            fifos=tuple(self.fifos.values()),
+            kernels=tuple(self.kernels),
+            links=tuple(self.links),
+            buffers=tuple(self.buffers),
+            cascades=tuple(self.cascades),
+            sequence=tuple(self.sequence()),
+            views=self.graph.views,
+        )
+
+    def collect_readers(self) -> None:
+        """Every consumer of every value: workers first, then memory tiles, then the host."""
+        for group in self.choices.groups:
+            for share in group:
+                fired = fired_of(share)
+                for port, value in enumerate(share.node.inputs):
+                    depth = input_depth(share, port, fired)
+                    end = Endpoint(actor=worker_of(group), depth=depth)
+                    self.readers.setdefault(value, []).append(_Reader(endpoint=end, tight=share.tight, bundled=share.bundled))
+        for node in self.graph.nodes:
+            if node.output not in self.makers:
+                for value in node.inputs:
+                    end = Endpoint(actor=f"mem:{self.names.fifo(node.output)}", kind="mem", depth=2)
+                    self.readers.setdefault(value, []).append(_Reader(endpoint=end))
+        for value in dict.fromkeys(v for _, v in self.graph.outputs):
+            end = Endpoint(actor=f"shim:{self.names.fifo(value)}", kind="shim")
+            self.readers.setdefault(value, []).append(_Reader(endpoint=end))
+
+    def add_output(self, value: Value, makers: tuple[Share, ...]) -> None:
+        """The fifo of what a node makes: straight from its worker, or joined in a memory tile."""
+        first = makers[0]
+        if len(makers) == 1:
+            end = Endpoint(actor=self.home[first.name], depth=output_depth(first))
+            pieces = object_count(value.form) if first.bundled else 1
+            self.add_fifo(value, end, output_shape(first), tight=first.tight, pieces=pieces)
+            return
+        count = object_count(value.form)
+        sources = []
+        for share in makers:
+            name = self.names.slice(value, share)
+            sources.append(name)
+            self.fifos[name] = Fifo(
+                name=name,
+                shape=output_shape(share),
+                dtype=self.forms.of(value.tensor).dtype,
+                producer=Endpoint(actor=self.home[share.name], depth=output_depth(share)),
+                consumers=(Endpoint(actor=f"mem:{self.names.fifo(value)}", kind="mem", depth=2),),
+                tensor=value.tensor,
+                form=self.form_of(value),
+                slices=slices_of(share, count),
+            )
+        self.add_join(value, sources, len(makers) if first.outer else 1)
+
+    def add_join(self, value: Value, sources: list[str], pieces: int = 1) -> None:
+        """Join fifos into objects of a value in a memory tile, `pieces` of them in one."""
+        elements = [_elements(self.fifos[name].shape) for name in sources]
+        target = self.names.fifo(value)
+        whole = object_shape(value.form)
+        actor = f"mem:{target}"
+        producer = Endpoint(actor=actor, kind="mem", depth=self.choices.depths.get((target, actor), 2))
+        self.add_fifo(value, producer, together(whole, pieces), pieces=pieces)
+        offsets = tuple(sum(elements[:i]) for i in range(len(elements)))
+        self.links.append(Link(kind="join", sources=tuple(sources), targets=(target,), offsets=offsets))
+
+    def add_fifo(
+        self, value: Value, producer: Endpoint, shape: tuple[int, ...], *, tight: bool = False, pieces: int = 1
+    ) -> None:
+        """The fifo of whole objects of a value, with what memory tiles keep for single readers."""
+        name = self.names.fifo(value)
+        readers = self.readers.get(value, [])
+        branches = [r for r in readers if (name, r.endpoint.actor) in self.choices.kept]
+        ends = tuple(self.consumer(name, r) for r in readers)
+        grown = any((name, e.actor) in self.choices.depths for e in ends)
+        tight = tight or any(r.tight for r in readers)
+        fifo = Fifo(
+            name=name,
+            shape=shape,
+            dtype=self.forms.of(value.tensor).dtype,
+            producer=producer,
+            consumers=ends,
+            depth=producer.depth or 2,
+            tensor=value.tensor,
+            consumer_shape=object_shape(value.form) if pieces > 1 else (),
+            form=self.form_of(value),
+        )
+        self.fifos[name] = _settled(fifo, literal=tight or grown or pieces > 1)
+        for reader in branches:
+            self.add_branch(value, reader)
+
+    def consumer(self, fifo: str, reader: _Reader) -> Endpoint:
+        """The endpoint of a reader on the fifo of the value itself."""
+        end = reader.endpoint
+        pool = fifo, end.actor
+        depth = self.choices.depths.get(pool, end.depth)
+        if pool in self.choices.kept:
+            return Endpoint(actor=f"mem:{fifo}>{end.actor}", kind="mem", depth=depth)
+        return Endpoint(actor=end.actor, kind=end.kind, depth=depth)
+
+    def add_branch(self, value: Value, reader: _Reader) -> None:
+        """A reader that gets its objects from a memory tile."""
+        source = self.fifos[self.names.fifo(value)]
+        end = reader.endpoint
+        name = self.names.branch(value, end.actor)
+        count = self.choices.kept[source.name, end.actor]
+        depth = self.choices.depths.get((source.name, end.actor), min(2, object_count(value.form) // count))
+        shape = object_shape(value.form)
+        self.fifos[name] = Fifo(
+            name=name,
+            shape=together(shape, count),
+            dtype=source.dtype,
+            producer=Endpoint(actor=f"mem:{source.name}>{end.actor}", kind="mem", depth=depth),
+            consumers=(end,),
+            tensor=value.tensor,
+            depth=depth,
+            consumer_shape=shape if count > 1 and not reader.bundled else (),
+            form=source.form,
+        )
+        self.links.append(Link(kind="forward", sources=(source.name,), targets=(name,)))
+
+    def form_of(self, value: Value) -> tuple[int, ...]:
+        return () if value.form == self.forms.tensors[value.tensor].shape else value.form
+
+    def add_worker(self, group: tuple[Share, ...]) -> None:
+        """A worker with the program of its shares."""
+        name = worker_of(group)
+        inside = {share.node.output for share in group if share.last and self.internal(share)}
+        written = write_program([self.job(share, group, inside) for share in group])
+        self.deepen(written)
+        stages = dict.fromkeys(share.node.op.name for share in group)
+        self.workers.append(
+            Worker(
+                name=name,
+                tile=None,
+                program=written.steps,
+                stack_bytes=self.setting.stack_bytes,
+                stage=", ".join(stages),
+            )
+        )
+
+    def internal(self, share: Share) -> bool:
+        """Whether only its own worker reads what a share makes."""
+        fifo = self.fifos[self.names.fifo(share.node.output)]
+        home = self.home[share.name]
+        return fifo.producer.actor == home and [c.actor for c in fifo.consumers] == [home]
+
+    def deepen(self, written: Programmed) -> None:
+        """Fifos inside a worker get the depth that its program needs."""
+        for name, depth in written.depths.items():
+            fifo = self.fifos[name]
+            end = Endpoint(actor=fifo.producer.actor)
+            self.fifos[name] = replace(fifo, producer=end, consumers=(end,), depth=depth, via_dma=False)
+
+    def job(self, share: Share, group: tuple[Share, ...], inside: set[Value]) -> Job:
+        """The work of a share, with its kernels and buffers added to the design."""
+        kernels = kernels_of(share, self.forms)
+        scratch: dict[str, str] = {}
+        stream = None
+        if kernels.stream is not None:
+            fifo = self.add_stream(share, worker_of(group))
+            stream = Weights(fifo=fifo, objects=kernels.stream.count, chunk=kernels.stream.chunk)
+        bodies = []
+        for position, (kind, part, specs) in enumerate(kernels.parts):
+            kernel = f"{share.name}:{kind}"
+            requant = share.node.op.requant
+            self.kernels.append(
+                Kernel(
+                    name=kernel,
+                    op=share.node.op.name,
+                    type=kind,
+                    attributes=self.attributes(share, part),
+                    rounding=requant.rounding if requant is not None else "conv_even",
+                    saturation=requant.saturation if requant is not None else "saturate",
+                    program_bytes=PROGRAM_BYTES[kind],
+                )
+            )
+            bodies.append(
+                Body(
+                    kernel=kernel,
+                    buffers=tuple(self.add_buffer(share, spec, scratch) for spec in specs),
+                    weights=stream if position == 0 else None,
+                    cascade_in=share.cascade[0] > 0 and position == 0,
+                    cascade_out=not share.last and position == 0,
+                    macs=macs_of(share, self.forms) if position == 0 else 0,
+                )
+            )
+        return Job(
+            name=share.name,
+            fired=fired_of(share),
+            feeds=tuple(
+                self.feed(value, input_total(share, port), worker_of(group), inside)
+                for port, value in enumerate(share.node.inputs)
+            ),
+            output=self.output_of(share),
+            internal=share.node.output in inside,
+            bodies=tuple(bodies),
+        )
+
+    def attributes(self, share: Share, part: Part) -> tuple[tuple[str, AttributeValue], ...]:
+        """What the kernel files ask for, and that whole tensors lie together."""
+        found = attributes_of(share.node.op, self.forms, part)
+        return tuple(sorted((*found, ("bundled", 1)))) if share.bundled else found
+
+    def feed(self, value: Value, total: int, worker: str, inside: set[Value]) -> Feed:
+        name = self.names.fifo(value)
+        if (name, worker) in self.choices.kept:
+            name = self.names.branch(value, worker)
+        return Feed(fifo=name, total=total, internal=value in inside)
+
+    def output_of(self, share: Share) -> str:
+        """Fifo that a share fills, "" where it ends in a cascade."""
+        if not share.last:
+            return ""
+        value = share.node.output
+        return self.names.slice(value, share) if len(self.makers[value]) > 1 else self.names.fifo(value)
+
+    def add_buffer(self, share: Share, spec: BufferSpec, scratch: dict[str, str]) -> str:
+        """A buffer of a kernel; scratch is shared by both kernels of a share."""
+        if spec.array is None and spec.kind in scratch:
+            return scratch[spec.kind]
+        suffix = spec.kind
+        taken = {b.name for b in self.buffers}
+        name, number = f"{share.name}:{suffix}", 1
+        while name in taken:
+            number += 1
+            name = f"{share.name}:{suffix}{number}"
+        self.buffers.append(Buffer(name=name, tile=None, shape=spec.shape, dtype=spec.dtype, array=spec.array))
+        if spec.array is None:
+            scratch[spec.kind] = name
+        return name
+
+    def add_stream(self, share: Share, worker: str) -> str:
+        """The fifo that brings weights from a memory tile over and over."""
+        spec = kernels_of(share, self.forms).stream
+        if spec is None:
+            msg = f"{share.name}: expected streamed weights"
+            raise ValueError(msg)
+        name = f"weights:{share.name}"
+        self.fifos[name] = Fifo(
+            name=name,
+            shape=spec.shape,
+            dtype=spec.dtype,
+            producer=Endpoint(actor=f"mem:{name}", kind="mem", depth=spec.count),
+            consumers=(Endpoint(actor=worker, depth=1 if share.tight else 2),),
+            depth=spec.count,
+            literal=True,
+            init_array=spec.array,
+            init_objects=spec.count,
+            tensor=share.node.op.inputs[1],
+        )
+        return name
+
+    def add_cascades(self, spread: Spread) -> None:
+        """The cascades of a spread, each from a share to the next."""
+        bits = self.setting.cascade_bits
+        for share, after in zip(spread.shares, spread.shares[1:], strict=False):
+            if share.last:
+                continue
+            sums = _elements(output_shape(share)) * int(self.accumulator(share))
+            self.cascades.append(
+                Cascade(
+                    source=self.home[share.name],
+                    target=self.home[after.name],
+                    depth=self.setting.cascade_words,
+                    words=-(-sums // bits),
+                )
+            )
+
+    def accumulator(self, share: Share) -> int:
+        """Bits of a summand."""
+        op = share.node.op
+        return op.accumulator.bits if op.accumulator is not None else 32
+
+    def sequence(self) -> Iterator[Transfer]:
+        """Tasks of the host: all inputs, then all outputs."""
+        for value in self.graph.inputs:
+            yield Transfer(
+                fifo=self.names.fifo(value),
+                direction="fill",
+                tensor=value.tensor,
+                objects=object_count(value.form),
+            )
+        for value in dict.fromkeys(v for _, v in self.graph.outputs):
+            yield Transfer(
+                fifo=self.names.fifo(value),
+                direction="drain",
+                tensor=value.tensor,
+                objects=object_count(value.form),
+                wait=True,
+            )
+
+
+def _settled(fifo: Fifo, *, literal: bool) -> Fifo:
+    """A fifo between two workers gets one depth for both ends, so that it lives with or without a DMA."""
+    if len(fifo.consumers) != 1 or fifo.producer.kind != "worker" or fifo.consumers[0].kind != "worker":
+        return fifo
+    producer, consumer = fifo.producer, fifo.consumers[0]
+    depth = max(producer.depth or 1, consumer.depth or 1)
+    return replace(
+        fifo,
+        producer=producer if literal else Endpoint(actor=producer.actor),
+        consumers=(consumer if literal else Endpoint(actor=consumer.actor),),
+        depth=depth,
+        via_dma=literal,
+    )
+
+
+def _elements(shape: tuple[int, ...]) -> int:
+    result = 1
+    for n in shape:
+        result *= n
+    return result

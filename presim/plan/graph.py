@@ -1,0 +1,208 @@
+"""The ops of a dispatch as nodes, with the form in which every tensor flows between them.
+
+A Flatten, a Reshape or a Reinterpret changes no integer: where its reader can take the objects of its input, it costs
+nothing and its output is a *view*. Only where the objects themselves have to change, a node moves them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from manifest.errors import Problem, RefusedError
+from manifest.model import Dispatch, Manifest, Op, Tensor
+from presim.blocks import LANES
+from presim.kernels.attributes import Forms, kernel_of
+from presim.plan.access import Shape
+
+VIEWS: Final = ("Flatten", "Reshape", "Reinterpret")
+WINDOWED: Final = ("conv", "max_pool", "average_pool")
+WHOLE: Final = ("transpose", "reshape", "flatten", "matmul")
+"""Kernels that hold whole operands."""
+
+PRODUCTS: Final = ("conv", "gemm", "gemm_rows", "matmul")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A tensor in the form in which it flows.
+
+    Attributes:
+        tensor: manifest tensor that is made.
+        form: shape by which it is cut into objects; its elements in C order are those of the tensor.
+    """
+
+    tensor: str
+    form: Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """An op that computes.
+
+    Attributes:
+        op: of the manifest.
+        kind: kernel type.
+        inputs: its activations in the order of the op, each once.
+        output: what it makes.
+    """
+
+    op: Op
+    kind: str
+    inputs: tuple[Value, ...]
+    output: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """One dispatch.
+
+    Attributes:
+        nodes: in a topological order.
+        inputs: values that the host brings.
+        outputs: values that the host takes, by the dispatch's output tensor.
+        views: (tensor, tensor that carries it).
+    """
+
+    nodes: tuple[Node, ...]
+    inputs: tuple[Value, ...]
+    outputs: tuple[tuple[str, Value], ...]
+    views: tuple[tuple[str, str], ...]
+
+
+def graph_of(manifest: Manifest, dispatch: Dispatch) -> Graph:
+    """The graph of a dispatch on the array.
+
+    Raises:
+        RefusedError: it runs on the host, or an op of it has no kernel; all problems.
+    """
+    if dispatch.where != "npu":
+        problem = Problem(
+            code="PLAN-HOST",
+            where=f"dispatch {dispatch.name!r}",
+            what="it runs on the host",
+            expected="a dispatch on the array",
+            remedy="plan a dispatch with where = npu",
+        )
+        raise RefusedError((problem,))
+    return _Reader(manifest, dispatch).read()
+
+
+class _Reader:
+    """Reads the ops of a dispatch in order."""
+
+    def __init__(self, manifest: Manifest, dispatch: Dispatch) -> None:
+        self.manifest = manifest
+        self.dispatch = dispatch
+        self.tensors: Mapping[str, Tensor] = manifest.by_name()
+        self.forms = Forms(manifest)
+        self.ops = {op.name: op for op in manifest.ops}
+        self.nodes: list[Node] = []
+        self.values: dict[str, Value] = {}
+        self.inputs: dict[Value, None] = {}
+        self.makers: dict[str, Op] = {}
+        self.moved: dict[str, Value] = {}
+
+    def read(self) -> Graph:
+        problems: list[Problem] = []
+        for name in self.dispatch.inputs:
+            self.values[name] = Value(tensor=name, form=self.tensors[name].shape)
+        for name in self.dispatch.ops:
+            try:
+                self.add(self.ops[name])
+            except RefusedError as error:
+                problems += error.problems
+                self.skip(self.ops[name])
+        if problems:
+            raise RefusedError(tuple(problems))
+        outputs = tuple((name, self.values[name]) for name in self.dispatch.outputs)
+        for _, value in outputs:
+            if value.tensor in self.dispatch.inputs:
+                self.inputs[value] = None
+        views = tuple((name, v.tensor) for name, v in self.values.items() if name != v.tensor)
+        return Graph(nodes=tuple(self.nodes), inputs=tuple(self.inputs), outputs=outputs, views=views)
+
+    def skip(self, op: Op) -> None:
+        """Go on behind a refused op as if it were there, to find the other problems."""
+        for name in op.outputs:
+            self.values[name] = Value(tensor=name, form=self.tensors[name].shape)
+
+    def add(self, op: Op) -> None:
+        output = op.outputs[0]
+        if self.is_view(op):
+            self.values[output] = self.values[op.inputs[0]]
+            self.makers[output] = op
+            return
+        kind = kernel_of(op, self.forms)
+        names = tuple(dict.fromkeys(n for n in op.inputs if n and self.tensors[n].array is None))
+        kind, inputs = self.inputs_of(op, kind, names)
+        form = self.tensors[output].shape
+        for value in inputs:
+            if value.tensor in self.dispatch.inputs:
+                self.inputs[value] = None
+        node = Node(op=op, kind=kind, inputs=inputs, output=Value(tensor=output, form=form))
+        self.nodes.append(node)
+        self.values[output] = node.output
+
+    def is_view(self, op: Op) -> bool:
+        """Whether an op changes neither integers nor their order."""
+        passes = op.requant is None or op.requant.target == "identity"
+        return op.type in VIEWS and passes and self.full_range(op)
+
+    def full_range(self, op: Op) -> bool:
+        """Whether no fused activation clamps codes on the way."""
+        requant, tensor = op.requant, self.tensors[op.outputs[0]]
+        if requant is None:
+            return True
+        before = self.tensors[op.inputs[0]]
+        return tensor.dtype == before.dtype and (requant.qmin, requant.qmax) == _range(tensor.dtype)
+
+    def inputs_of(self, op: Op, kind: str, names: tuple[str, ...]) -> tuple[str, tuple[Value, ...]]:
+        """Kernel type and inputs, in forms that it takes."""
+        if kind == "gemm" and self.takes_rows(op, names[0]):
+            return "gemm_rows", (self.values[names[0]],)
+        return kind, tuple(self.natural(n) for n in names)
+
+    def takes_rows(self, op: Op, name: str) -> bool:
+        """Whether a dense layer gets the rows of an image that a Flatten stands in front of."""
+        maker = self.makers.get(name)
+        form = self.values[name].form
+        if maker is None or len(form) != 4 or len(self.tensors[name].shape) != 2:
+            return False
+        source = self.tensors[maker.inputs[0]].shape
+        return maker.type in ("Flatten", "Reshape") and source == form and form[0] == self.tensors[name].shape[0]
+
+    def natural(self, name: str) -> Value:
+        """The tensor in objects of its own shape; moved there by a node where it does not flow so."""
+        value, shape = self.values[name], self.tensors[name].shape
+        if same_objects(value.form, shape):
+            return value
+        if value.tensor in self.dispatch.inputs:
+            return Value(tensor=value.tensor, form=shape)
+        if name not in self.moved:
+            op = self.makers[name]
+            source = self.natural(op.inputs[0])
+            node = Node(op=op, kind="reshape", inputs=(source,), output=Value(tensor=name, form=shape))
+            self.nodes.append(node)
+            self.moved[name] = node.output
+        return self.moved[name]
+
+
+def same_objects(one: Shape, other: Shape) -> bool:
+    """Whether two forms of the same elements are the same sequence of objects."""
+    if one == other:
+        return True
+    return len(one) != 4 and len(other) != 4 and bool(one) and bool(other) and one[-1] == other[-1]
+
+
+def _range(dtype: str) -> tuple[int, int]:
+    bits = int(dtype.removeprefix("u").removeprefix("int"))
+    return (0, (1 << bits) - 1) if dtype.startswith("u") else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def joins_in_memory(node: Node) -> bool:
+    """Whether a Concat only puts channel blocks side by side, which a memory tile does on the way."""
+    if node.kind != "concat" or len(node.output.form) != 4 or node.op.attributes["axis"] != 1:
+        return False
+    identity = node.op.requant is None or node.op.requant.target == "identity"
+    blocks = all(v.form[1] % LANES == 0 for v in node.inputs[:-1])
+    return identity and blocks and len(node.op.inputs) == len(node.inputs)

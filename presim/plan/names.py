@@ -1,0 +1,35 @@
+"""Names of fifos, actors and buffers: readable, and no two the same."""
+
+from presim.design import Slice
+from presim.plan.graph import Value
+from presim.plan.share import Share
+
+
+class Names:
+    """Names of the fifos of values; a form that is not the tensor's own is part of the name."""
+
+    def __init__(self, shapes: dict[str, tuple[int, ...]]) -> None:
+        self._shapes = shapes
+
+    def fifo(self, value: Value) -> str:
+        """Fifo of whole objects."""
+        own = value.form == self._shapes[value.tensor]
+        return value.tensor if own else f"{value.tensor}#{'x'.join(map(str, value.form))}"
+
+    def slice(self, value: Value, share: Share) -> str:
+        """Fifo of what one of several makers makes."""
+        return f"{self.fifo(value)}#n{share.beside[0]}"
+
+    def branch(self, value: Value, worker: str) -> str:
+        """Fifo from a memory tile, which keeps objects of a value for one worker."""
+        return f"{self.fifo(value)}>{worker}"
+
+
+def slices_of(share: Share, count: int) -> tuple[Slice, ...]:
+    """What of its op's output a share makes; `count` objects in all."""
+    index, beside = share.beside
+    if share.outer:
+        return (Slice(axis="objects", first=index, count=count // beside, step=beside),)
+    if share.part.out_count:
+        return (Slice(axis="channels", first=share.part.out_first, count=share.part.out_count),)
+    return ()

@@ -1,0 +1,220 @@
+"""How an op is spread over workers: whole, by output channels, by the reduction, or with streamed weights.
+
+In this order, the first that fits: weights resident on one worker; resident on several, each with a slice of the output
+channels, joined in a memory tile; summands spread over a cascade; weights streamed from a memory tile, object after
+object, for every output object anew. Each is tried with doubled objects first, then without.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from manifest.errors import Problem
+from presim.blocks import LANES, object_count
+from presim.directives import Directive, Parallelism
+from presim.kernels.attributes import Forms, Part
+from presim.plan.graph import WHOLE, Node
+from presim.plan.limits import STREAM_OBJECTS, Limits
+from presim.plan.share import Need, Share, channels_of, need_of
+
+SPREADABLE: Final = ("conv", "gemm", "gemm_rows")
+CASCADED: Final = ("conv", "gemm")
+LONGEST_CASCADE: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """The shares of a node.
+
+    Attributes:
+        node: what is computed.
+        shares: by place beside each other, then along the cascade.
+    """
+
+    node: Node
+    shares: tuple[Share, ...]
+
+    @property
+    def makers(self) -> tuple[Share, ...]:
+        """Shares that make output objects."""
+        return tuple(s for s in self.shares if s.last)
+
+    @property
+    def resident(self) -> bool:
+        """Whether weights lie in the memories of the workers."""
+        return not any(s.chunk for s in self.shares)
+
+
+class Spreader:
+    """Finds the spread of nodes within the limits of a device."""
+
+    def __init__(self, forms: Forms, limits: Limits) -> None:
+        self.forms = forms
+        self.limits = limits
+
+    def fits(self, share: Share) -> bool:
+        """Whether a share fits its tile; what the device file does not say limits nothing."""
+        need = need_of(share, self.forms)
+        room, bds = self.limits.core_bytes, self.limits.core_bds
+        return (room is None or need.total <= room) and (bds is None or need.descriptors <= bds)
+
+    def options(self, node: Node, directive: Directive) -> Iterator[Spread]:
+        """All spreads that fit, the best first; of those asked for, only these."""
+        if directive.parallelism is not None:
+            yield from self.asked(node, directive.parallelism)
+            return
+        whole = self.whole(node)
+        for tight in (False, True):
+            for candidate in self.resident(replace(whole, tight=tight)):
+                if all(self.fits(s) for s in candidate):
+                    yield Spread(node=node, shares=candidate)
+                    break
+            yield from self.streamed(replace(whole, tight=tight))
+        for tight in (False, True):
+            yield from self.reduced(replace(whole, tight=tight))
+
+    def whole(self, node: Node) -> Share:
+        """The op on one worker. Tensors that are held whole lie together: a core has too few descriptors for more."""
+        counts = [object_count(v.form) for v in (*node.inputs, node.output)]
+        return Share(node=node, part=Part(), bundled=node.kind in WHOLE and self.limits.join > 0 and max(counts) > 1)
+
+    def resident(self, whole: Share) -> Iterator[tuple[Share, ...]]:
+        """Weights in the memories of 1, 2, ... workers."""
+        yield (whole,)
+        if whole.node.kind in SPREADABLE:
+            for count in range(2, self.limits.join + 1):
+                shares = self.sliced(whole, count)
+                if len(shares) == count:
+                    yield shares
+
+    def sliced(self, whole: Share, count: int) -> tuple[Share, ...]:
+        """Output channels dealt out in whole blocks; fewer shares where there are fewer blocks."""
+        step = self.step(whole.node)
+        total = channels_of(whole.node.output)
+        blocks = -(-total // step)
+        count = min(count, blocks)
+        edges = [min(total, step * (blocks * i // count)) for i in range(count + 1)]
+        if count == 1:
+            return (whole,)
+        return tuple(
+            replace(whole, part=replace(whole.part, out_first=a, out_count=b - a), beside=(i, count))
+            for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False))
+        )
+
+    def step(self, node: Node) -> int:
+        """Output channels that stay together: a lane block, and whole groups of a Conv."""
+        if node.kind != "conv":
+            return LANES
+        group = int(str(node.op.attributes.get("group", 1)))
+        return math.lcm(LANES, channels_of(node.output) // group) if group > 1 else LANES
+
+    def streamed(self, whole: Share) -> Iterator[Spread]:
+        """Weights in a memory tile; as few objects as fit."""
+        if whole.node.kind not in CASCADED or not self.limits.join:
+            return
+        step, total = self.step(whole.node), channels_of(whole.node.output)
+        for objects in range(2, STREAM_OBJECTS + 1):
+            chunk = step * -(-total // (step * objects))
+            share = replace(whole, chunk=chunk)
+            if chunk < total and self.fits(share):
+                yield Spread(node=whole.node, shares=(share,))
+                return
+
+    def reduced(self, whole: Share) -> Iterator[Spread]:
+        """Summands over a cascade, beside each other as often as needed."""
+        if whole.node.kind not in CASCADED or int(str(whole.node.op.attributes.get("group", 1))) > 1:
+            return
+        for length in range(2, LONGEST_CASCADE + 1):
+            for count in range(1, self.limits.join + 1 if self.limits.join else 2):
+                shares = self.grid(whole, count, length)
+                if shares and all(self.fits(s) for s in shares):
+                    yield Spread(node=whole.node, shares=shares)
+                    return
+
+    def grid(self, whole: Share, count: int, length: int) -> tuple[Share, ...]:
+        """`count` slices of output channels, each over a cascade of `length`; () where there are not so many."""
+        slices = self.sliced(whole, count)
+        summands = self.summands(whole.node)
+        if len(slices) != count or summands < length:
+            return ()
+        step = LANES if summands >= length * LANES else 1
+        blocks = -(-summands // step)
+        edges = [min(summands, step * (blocks * i // length)) for i in range(length + 1)]
+        if length == 1:
+            return slices
+        return tuple(
+            replace(s, part=replace(s.part, in_first=a, in_count=b - a), cascade=(i, length))
+            for s in slices
+            for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False))
+        )
+
+    def summands(self, node: Node) -> int:
+        """Input channels of a Conv, length of the vectors of a Gemm."""
+        return channels_of(node.inputs[0])
+
+    def asked(self, node: Node, parallelism: Parallelism) -> Iterator[Spread]:
+        """The spread that a directive asks for."""
+        whole = self.whole(node)
+        for tight in (False, True):
+            shares = self.directed(replace(whole, tight=tight), parallelism)
+            if shares and all(self.fits(s) for s in shares):
+                yield Spread(node=node, shares=shares)
+                return
+
+    def directed(self, whole: Share, asked: Parallelism) -> tuple[Share, ...]:
+        """Shares of a directive; () where the op cannot be spread so."""
+        node, count, length = whole.node, asked.cas_num, asked.cas_length
+        if length > 1 and node.kind not in CASCADED:
+            return ()
+        if count > 1 and (count > self.limits.join or node.kind in WHOLE):
+            return ()
+        if asked.contract == "outer" and count > 1:
+            if object_count(node.output.form) % count or node.kind in ("gemm_rows", "global_average_pool"):
+                return ()
+            inner = self.grid(whole, 1, length)
+            return tuple(replace(s, beside=(i, count), outer=True) for i in range(count) for s in inner)
+        if count > 1 and node.kind not in SPREADABLE:
+            return ()
+        return self.grid(whole, count, length)
+
+    def refusal(self, node: Node, directive: Directive) -> Problem:
+        """Why no spread fits, with need, have and what would."""
+        where = f"op {node.op.name!r} ({node.op.type})"
+        asked = directive.parallelism
+        if asked is not None and not self.directed(self.whole(node), asked):
+            return Problem(
+                code="PLAN-DIRECTIVE",
+                where=where,
+                what=f"{node.kind} cannot be spread with cas_num {asked.cas_num}, cas_length {asked.cas_length}, "
+                f"contract {asked.contract}",
+                expected=f"cas_num up to {self.limits.join or 1}, blocks of {self.step(node)} output channels, "
+                "a number of output objects that cas_num divides for outer, a cascade for Conv and Gemm alone",
+            )
+        need = need_of(replace(self.whole(node), tight=True), self.forms)
+        have = self.limits.core_bytes or 0
+        return Problem(
+            code="PLAN-L1",
+            where=where,
+            what=_over(need, have, self.limits.core_bds),
+            expected=f"at most {have} bytes and {self.limits.core_bds} objects on a core tile",
+            got=f"{need.weights} bytes of weights, {need.fixed} of bias and scales, {need.objects} of objects, "
+            f"{need.descriptors} objects",
+            remedy=self.remedy(node, need, have),
+        )
+
+    def remedy(self, node: Node, need: Need, have: int) -> str:
+        """The split or cut that would fit."""
+        if need.objects > have:
+            pieces = -(-need.objects // max(1, have))
+            return (
+                f"its rows are too long for a core: split the image into {pieces} or more columns with a halo by "
+                f"cutting the model around it (--cut {node.inputs[0].tensor!r} --cut {node.output.tensor!r})"
+            )
+        return f"run it on the host (--host-ops), or cut the model around it (--cut {node.output.tensor!r})"
+
+
+def _over(need: Need, have: int, descriptors: int | None) -> str:
+    if need.total > have:
+        return f"it does not fit the data memory of a core: need {need.total} bytes, have {have}"
+    return f"it needs more buffer descriptors than a core has: need {need.descriptors}, have {descriptors}"
