@@ -135,7 +135,7 @@ class WorldBuilder:
             if pool.static:
                 passes = self.fifos[pool.fifo].iter_count
                 lane.published = lane.claimed = ENDLESS if passes is None else passes * initial
-                lane.keep = True
+                lane.keep = lane.constant = True
         return made
 
     def _fill(self, pool: Pool, lanes: Sequence[Lane], ring: int, initial: int) -> None:

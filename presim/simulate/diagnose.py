@@ -42,7 +42,7 @@ class Diagnosis:
         chain: from the goal to somebody who will never deliver; () = none.
         reason: why that one never will.
         crowded: pools on which somebody in the way waits for room, those of the cycle first.
-        starved: pools on which somebody in the cycle waits for objects.
+        starved: pools on which somebody in the cycle waits for objects; none where the host is in it.
     """
 
     cycle: tuple[Wait, ...]
@@ -101,7 +101,8 @@ def diagnose(starts: Sequence[Actor]) -> Diagnosis:
     crowded = [e.need.lane.pool for e in cycle if e.need.kind == "free"]
     crowded += [e.need.lane.pool for edges in graph.values() for e in edges if e.need.kind == "free"]
     crowded += [e.need.lane.pool for edges in graph.values() for e in edges if e.partner is e.actor]
-    starved = [e.need.lane.pool for e in cycle if e.need.kind == "full"]
+    by_host = any(isinstance(e.actor, Host) for e in cycle)
+    starved = [] if by_host else [e.need.lane.pool for e in cycle if e.need.kind == "full"]
     return Diagnosis(
         cycle=tuple(e.wait() for e in cycle),
         chain=tuple(e.wait() for e in chain),

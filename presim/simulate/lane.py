@@ -57,7 +57,8 @@ class Lane:
         flat: one-dimensional arrays, one per buffer; none = simulated without data.
         views: the same in the shape of the object, as kernels get them; writable only while a worker holds them.
         written: per buffer, whether somebody wrote the object since it was claimed; none = not tracked.
-        keep: objects stay valid when freed (constants).
+        keep: objects stay as they are when freed.
+        constant: full from the start, never filled again.
         before_take: called with an object's number before it is read.
         after_publish: called with an object's number when it becomes visible.
         after_free: called with an object's number when it was read.
@@ -68,6 +69,7 @@ class Lane:
         "after_publish",
         "before_take",
         "claimed",
+        "constant",
         "depth",
         "drain_waiter",
         "drainer",
@@ -104,6 +106,7 @@ class Lane:
         self.written = bytearray()
         self.poison: Any = 0
         self.keep = False
+        self.constant = False
         self.before_take: Callable[[int], None] | None = None
         self.after_publish: Callable[[int], None] | None = None
         self.after_free: Callable[[int], None] | None = None

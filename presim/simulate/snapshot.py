@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from presim.simulate.build import World
-from presim.simulate.lane import ENDLESS
 from presim.simulate.result import Left, LeftKind
 
 Key = tuple[str, str, str]
@@ -15,7 +14,7 @@ def snapshot(world: World) -> dict[Key, int]:
     counts: dict[Key, int] = {}
     for pool, lanes in world.lanes.items():
         for lane in lanes:
-            if lane.published < ENDLESS:
+            if not lane.constant:
                 key = ("tokens", lane.fifo, pool)
                 counts[key] = counts.get(key, 0) + lane.tokens()
     for worker in world.workers:

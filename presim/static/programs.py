@@ -1,5 +1,6 @@
 """Programs of workers: acquires fit their pools, releases fit what is held, bodies do not drift, rates agree."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -208,29 +209,33 @@ def rates(scope: Scope) -> Checked:
         for (fifo, side), count in passes[-1][1].items():
             given[worker.name, fifo, side] = count
     pairs = list(_pairs(scope, given))
-    passes_of: dict[str, Fraction] = {"host": Fraction(1)}
-    found: dict[str, StaticFinding] = {}
-    for _ in pairs:
-        for name, source, target in pairs:
-            finding = _propagate(name, source, target, passes_of)
-            if finding is not None:
-                found.setdefault(name, finding)
-    return Checked(rule=RATES, looked_at=len(pairs), findings=tuple(found.values()))
+    passes_of = _passes(pairs)
+    found = []
+    for name, source, target in pairs:
+        sent, taken = (rate.objects * passes_of.get(rate.actor, Fraction(1)) for rate in (source, target))
+        if sent != taken:
+            text = f"{_count(sent)} objects are sent an inference and {_count(taken)} are taken"
+            make = error if taken > sent else warning
+            found.append(make(RATES, f"fifo {name!r}", text, used=int(taken), limit=int(sent)))
+    return Checked(rule=RATES, looked_at=len(pairs), findings=tuple(dict.fromkeys(found)))
 
 
-def _propagate(name: str, source: _Rate, target: _Rate, passes: dict[str, Fraction]) -> StaticFinding | None:
-    """Learn how often one end runs from the other, or compare both."""
-    if source.actor in passes and target.actor in passes:
-        sent, taken = source.objects * passes[source.actor], target.objects * passes[target.actor]
-        if sent == taken:
-            return None
-        text = f"{_count(sent)} objects are sent an inference and {_count(taken)} are taken"
-        make = error if taken > sent else warning
-        return make(RATES, f"fifo {name!r}", text, used=int(taken), limit=int(sent))
-    for known, other in ((source, target), (target, source)):
-        if known.actor in passes and other.actor not in passes and other.objects:
-            passes[other.actor] = known.objects * passes[known.actor] / other.objects
-    return None
+def _passes(pairs: Sequence[tuple[str, _Rate, _Rate]]) -> dict[str, Fraction]:
+    """How often each program runs in an inference: what most of its fifos say, once where they do not agree."""
+    passes = {"host": Fraction(1)}
+    while True:
+        votes: dict[str, Counter[Fraction]] = {}
+        for _, source, target in pairs:
+            for known, other in ((source, target), (target, source)):
+                if known.actor in passes and other.actor not in passes and other.objects:
+                    value = known.objects * passes[known.actor] / other.objects
+                    votes.setdefault(other.actor, Counter())[value] += 1
+        if not votes:
+            return passes
+        for actor, counted in votes.items():
+            most = max(counted.values())
+            values = [value for value, count in counted.items() if count == most]
+            passes[actor] = values[0] if len(values) == 1 else Fraction(1)
 
 
 def _count(value: Fraction) -> str:
