@@ -25,7 +25,7 @@ UNKNOWN_SHOWN: Final = 20
 FOREIGN: Final = "tampered: neither as before nor as after the interrupted run"
 OWN_NAMES: Final = (STATE, JOURNAL, PORT_JSON, "tensors.npz", "gates")
 """A folder with any of these was a port."""
-CANONICAL: Final = ("gates/", PORT_JSON, "manifest.json", "design.json", "options/", "optimized/")
+CANONICAL: Final = ("gates/", PORT_JSON, "manifest.json", "design.json", "options/", "optimized/", "evidence/")
 
 
 class Condition(StrEnum):
@@ -108,7 +108,7 @@ def inspect(root: Path) -> Integrity:
         RefusedError: `root` is no port.
         LockedError: another run is changing it right now.
     """
-    _require_port(root)
+    require_port(root)
     for _ in range(ATTEMPTS):
         before = _fingerprint(root)
         found = _inspect(root)
@@ -132,7 +132,12 @@ def require_sound(root: Path) -> tuple[State, PortInfo]:
     return found.state, found.info
 
 
-def _require_port(root: Path) -> None:
+def require_port(root: Path) -> None:
+    """Refuse a path where no port is.
+
+    Raises:
+        RefusedError: says what is there.
+    """
     if is_port(root):
         return
     remedy = "give the folder that `python -m phases.baseline MODEL` wrote"

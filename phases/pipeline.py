@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from checklists.items import baseline
+from checklists.items import baseline, presim
 from checklists.model import CheckItem
 from phases.state import KERNELS, PORT_TOML, WAIVERS_TOML
 
@@ -45,7 +45,12 @@ PHASES: Final = (
         reads=(PORT_TOML, WAIVERS_TOML),
         items=baseline.ITEMS,
     ),
-    Phase(name="presim", question="does the dataflow work, without the NPU?", reads=(PORT_TOML, WAIVERS_TOML)),
+    Phase(
+        name="presim",
+        question="does the dataflow work, without the NPU?",
+        reads=(PORT_TOML, WAIVERS_TOML),
+        items=presim.ITEMS,
+    ),
     Phase(
         name="bringup",
         question="does generated code do it, stage by stage?",

@@ -48,8 +48,13 @@ def print_outcome(console: Console, root: Path, report: GateReport, *, has_data:
 def next_steps(root: Path, report: GateReport, *, has_data: bool) -> tuple[str, ...]:
     """What a person can do now, one line each."""
     port = shlex.quote(str(root))
+    if report.passed and report.phase == "presim":
+        return (f"python -m pytest {port}/regress runs the standing stage tests",)
     if report.passed:
-        return (f"python -m phases oracle {port} --inputs x.npz --outputs y.npz runs the oracle on other inputs",)
+        return (
+            f"python -m phases.presim {port} plans the dataflow and simulates it",
+            f"python -m phases oracle {port} --inputs x.npz --outputs y.npz runs the oracle on other inputs",
+        )
     steps = []
     if not has_data:
         steps.append(f"python -m phases.baseline {port} --data real.npz gives the real-data items what they need")

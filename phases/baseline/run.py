@@ -1,8 +1,7 @@
 """Phase 1 from end to end: prepare, collect, judge, commit, tell."""
 
 import os
-import time
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 
@@ -17,6 +16,7 @@ from phases.baseline.collect import collect
 from phases.baseline.data import Data
 from phases.baseline.options import BaselineOptions
 from phases.baseline.prepare import Prepared, prepare
+from phases.clock import Clock
 from phases.exit_codes import GATE_NOT_PASSED, OK
 from phases.port import write_phase
 from phases.reports import build_reports
@@ -41,7 +41,7 @@ def run(options: BaselineOptions, console: Console, *, in_ci: bool = True) -> in
     Raises:
         RefusedError: model or data are wrong or beyond reach; nothing is written.
     """
-    clock = _Clock()
+    clock = Clock()
     prepared = prepare(options, clock.step)
     flags = read_cpu_flags()
     collected = collect(prepared, options, flags, clock.step)
@@ -112,44 +112,3 @@ def _tell(
     for line in lines:
         console.print(cli.plain(f"note: {line}"))
     print_outcome(console, options.out, report, has_data=prepared.data is not None)
-
-
-class _Clock:
-    """Progress on stderr, and the seconds of each step for `reports/run.json`."""
-
-    def __init__(self) -> None:
-        self.console = cli.console(stderr=True)
-        self.rows: list[tuple[str, float]] = []
-        self.name = ""
-        self.since = time.monotonic()
-        self.status = self.console.status("", spinner="line")
-        if self.console.is_terminal:
-            self.status.start()
-
-    def step(self, words: str) -> None:
-        """Begin a step."""
-        self._close()
-        self.name = words
-        if self.console.is_terminal:
-            self.status.update(cli.plain(words))
-
-    def _close(self) -> None:
-        now = time.monotonic()
-        if self.name:
-            self.rows.append((self.name, now - self.since))
-        self.since = now
-        self.name = ""
-
-    def record(self) -> dict[str, Any]:
-        """Clocks, durations and host: the only file that has them."""
-        self._close()
-        return {
-            "seconds": {name: round(seconds, 3) for name, seconds in self.rows},
-            "unix_time": round(time.time(), 3),
-            "load": [round(x, 2) for x in os.getloadavg()],
-            "host": os.uname().machine,
-        }
-
-    def end(self) -> None:
-        """Take the progress line away."""
-        self.status.stop()

@@ -11,8 +11,10 @@ from phases.reports.html import render_html
 from phases.reports.junit import render_junit
 from phases.reports.markdown import append_step_summary, render_markdown
 from phases.reports.notebook import render_notebook
+from phases.reports.tables import Table
 
 __all__ = [
+    "Table",
     "append_step_summary",
     "build_reports",
     "render_html",
@@ -22,12 +24,13 @@ __all__ = [
 ]
 
 
-def build_reports(gates: Sequence[GateReport], manifest: Manifest) -> dict[str, bytes]:
+def build_reports(gates: Sequence[GateReport], manifest: Manifest, tables: Sequence[Table] = ()) -> dict[str, bytes]:
     """Every report of a port, by its name in the port.
 
     Args:
         gates: the gates that are there, in the order of the phases; the last is the one that was just judged.
         manifest: the deployment manifest.
+        tables: what the last phase adds about its own artifacts.
 
     Returns:
         `reports/report.html` and `reports/junit.xml` over all gates, `reports/<phase>.md` of the last one, and
@@ -35,9 +38,9 @@ def build_reports(gates: Sequence[GateReport], manifest: Manifest) -> dict[str, 
     """
     last = gates[-1]
     reports = {
-        "reports/report.html": render_html(gates, manifest),
+        "reports/report.html": render_html(gates, manifest, tables),
         "reports/junit.xml": render_junit(gates),
-        f"reports/{last.phase}.md": render_markdown(last).encode("utf-8"),
+        f"reports/{last.phase}.md": render_markdown(last, tables).encode("utf-8"),
     }
     if last.phase == "baseline":
         reports["reports/baseline.ipynb"] = render_notebook()

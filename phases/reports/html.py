@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from checklists.model import GateReport, one_line
 from manifest.model import Dispatch, Manifest
 from phases.reports.ranges import range_row
+from phases.reports.tables import Table
 from phases.reports.text import MEANINGS, counts, figure_rows
 
 TEMPLATES: Final = Path(__file__).resolve().parent.parent / "templates"
@@ -16,8 +17,8 @@ SHOWN_ROWS: Final = 500
 """Rows of a table on the page; the manifest file holds all of them."""
 
 
-def render_html(gates: Sequence[GateReport], manifest: Manifest) -> bytes:
-    """Return the page: per gate its items, figures and decisions; activations, ops per dispatch, notes.
+def render_html(gates: Sequence[GateReport], manifest: Manifest, tables: Sequence[Table] = ()) -> bytes:
+    """Return the page: per gate its items, figures and decisions; tables of the last; activations, ops, notes.
 
     Every name is escaped, so that a hostile one shows as text.
     """
@@ -33,6 +34,7 @@ def render_html(gates: Sequence[GateReport], manifest: Manifest) -> bytes:
     ranges = [row for t in manifest.tensors if (row := range_row(t)) is not None]
     text = environment.get_template("report.html.j2").render(
         gates=gates,
+        tables=tables,
         counts=counts,
         figure_rows=figure_rows,
         meanings=MEANINGS,

@@ -1,11 +1,12 @@
 """A gate as Markdown, for people and for the summary page of a CI run."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from checklists.model import GateReport, Waiver, one_line
+from phases.reports.tables import Table
 from phases.reports.text import MEANINGS, counts, figure_rows
 
 SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
@@ -20,8 +21,8 @@ def escape(text: str) -> str:
     return SPECIAL.sub(r"\\\1", plain)
 
 
-def render_markdown(report: GateReport) -> str:
-    """Return a gate as Markdown: verdict, items, decisions, figures with what they are, hashes of what was read."""
+def render_markdown(report: GateReport, tables: Sequence[Table] = ()) -> str:
+    """Return a gate as Markdown: verdict, items, decisions, tables, figures with what they are, hashes of inputs."""
     lines = [f"# {report.phase.capitalize()} gate: {report.words}", ""]
     lines += [f"{len(report.items)} items: {counts(report)}. Tool version {escape(report.tool_version)}.", ""]
     lines += ["| code | item | verdict | what was found |", "|---|---|---|---|"]
@@ -30,6 +31,8 @@ def render_markdown(report: GateReport) -> str:
         for i in report.items
     ]
     lines += _decisions(report)
+    for table in tables:
+        lines += _table(table)
     lines += ["", "## Figures", ""]
     for item in report.items:
         rows = figure_rows(item)
@@ -72,3 +75,10 @@ def _decisions(report: GateReport) -> list[str]:
         if waivers:
             lines += ["", f"## {title}", ""] + [f"- {escape(w.line())}" for w in waivers]
     return lines
+
+
+def _table(table: Table) -> list[str]:
+    """A table with its title and what its figures are."""
+    lines = ["", f"## {escape(table.title)}", "", f"{escape(table.basis)}.", ""]
+    lines += [f"| {' | '.join(map(escape, table.columns))} |", "|---" * len(table.columns) + "|"]
+    return lines + [f"| {' | '.join(map(escape, row))} |" for row in table.rows]

@@ -1,0 +1,37 @@
+"""From the manifest to placed designs, one per dispatch on the array."""
+
+from manifest.clearance import Clearance
+from manifest.device import Device
+from manifest.errors import Problem, RefusedError
+from phases.presim.source import MANIFEST, Source
+from presim.design import Design
+from presim.directives import Directives
+from presim.plan import plan
+
+
+def plan_all(source: Source, device: Device, directives: Directives, clearance: Clearance) -> tuple[Design, ...]:
+    """Plan and place every dispatch on the array.
+
+    Raises:
+        UpstreamError: the baseline gate does not speak for this manifest.
+        RefusedError: a dispatch does not fit; all problems of all dispatches.
+    """
+    problems: list[Problem] = []
+    designs = []
+    for dispatch in source.manifest.dispatches:
+        if dispatch.where == "npu":
+            try:
+                design = plan(
+                    source.manifest,
+                    device,
+                    directives,
+                    clearance,
+                    manifest_bytes=source.files[MANIFEST],
+                    dispatch=dispatch.name,
+                )
+                designs.append(design)
+            except RefusedError as error:
+                problems += error.problems
+    if problems:
+        raise RefusedError(tuple(dict.fromkeys(problems)))
+    return tuple(designs)

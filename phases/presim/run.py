@@ -1,0 +1,117 @@
+"""Phase 2 from end to end: plan, simulate, judge, commit, tell."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from rich.console import Console
+
+from checklists.model import GateReport
+from checklists.report import report_to_json
+from manifest.clearance import Clearance
+from manifest.device import Device, load_device
+from manifest.io import canonical_json, parse_canonical
+from phases import cli
+from phases.clock import Clock
+from phases.exit_codes import GATE_NOT_PASSED, OK
+from phases.pipeline import PHASES
+from phases.port import Port, write_phase
+from phases.presim.collect import Collected, collect
+from phases.presim.options import OPTIONS, PresimOptions
+from phases.presim.planning import plan_all
+from phases.presim.records import record_files
+from phases.presim.regress import TEST_FILE, suite_text
+from phases.presim.source import Source, source_of
+from phases.reports import build_reports
+from phases.reports.design import design_tables
+from phases.reports.markdown import append_step_summary, render_markdown
+from phases.runner import judge, survey
+from phases.summary import print_outcome
+from presim.design import Design
+from presim.design_io import DESIGN_FILE, design_to_json
+from presim.directives import Directives
+
+PHASE: Final = "presim"
+RUN: Final = "reports/run.json"
+Planner = Callable[[Source, Device, Directives, Clearance], tuple[Design, ...]]
+
+
+def run(
+    options: PresimOptions, port: Port, clearance: Clearance, console: Console, *, planner: Planner = plan_all
+) -> int:
+    """Run phase 2; the caller holds the port (`phases.port.writing`).
+
+    Args:
+        options: resolved command line.
+        port: open, its baseline gate PASS.
+        clearance: of that gate.
+        console: where results go; progress goes to stderr.
+        planner: makes the designs.
+
+    Returns:
+        0 where the gate is PASS, else 1.
+
+    Raises:
+        RefusedError: the model does not fit the device, or directives ask for what cannot be; nothing is written.
+    """
+    clock = Clock()
+    clock.step("reading the port")
+    source = source_of(port)
+    device = load_device(port.info.device)
+    clock.step("planning and placing")
+    designs = planner(source, device, options.directives, clearance)
+    again = planner(source_of(port), device, options.directives, clearance)
+    records = record_files(port.read, port.state.files)
+    collected = collect(
+        source, designs, again, options, device=device, records=records, regimes=(), progress=clock.step
+    )
+    clock.step("judging and writing")
+    written = {
+        OPTIONS: options.to_bytes(),
+        DESIGN_FILE: design_to_json(designs),
+        TEST_FILE: suite_text(collected.units),
+    }
+    report = judge(
+        PHASE,
+        collected.evidence,
+        options.out,
+        files={**source.files, **records, **written},
+        person=options.person,
+        waivers=options.waivers,
+        today=options.today,
+    )
+    files = {**written, f"gates/{PHASE}.json": report_to_json(report)}
+    files |= _reports(options, source, report, collected, designs)
+    files[RUN] = canonical_json({**_clocks(port), PHASE: clock.record()})
+    write_phase(options.out, PHASE, files, options.person)
+    append_step_summary(render_markdown(report), os.environ)
+    clock.end()
+    _tell(console, options, report, designs)
+    return OK if report.passed else GATE_NOT_PASSED
+
+
+def _reports(
+    options: PresimOptions, source: Source, report: GateReport, collected: Collected, designs: tuple[Design, ...]
+) -> Mapping[str, bytes]:
+    """Reports over the gates of both phases, with the design in words."""
+    above = survey(options.out, options.today).gate(PHASES[0].name).report
+    gates = (report,) if above is None else (above, report)
+    return build_reports(gates, source.manifest, design_tables(designs, collected.evidence))
+
+
+def _clocks(port: Port) -> dict[str, Any]:
+    """What the phase above wrote about its own run."""
+    if RUN not in port.state.files:
+        return {}
+    value = parse_canonical(port.read(RUN), RUN)
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _tell(console: Console, options: PresimOptions, report: GateReport, designs: tuple[Design, ...]) -> None:
+    for design in designs:
+        tiles = {w.tile for w in design.workers if w.tile is not None}
+        words = f"{len(design.workers)} workers on {len(tiles)} core tiles, {len(design.fifos)} fifos"
+        console.print(cli.plain(f"design {design.dispatch}: {words}, {len(design.links)} memory tile links"))
+        for note in design.notes:
+            console.print(cli.plain(f"note: {design.dispatch}: {note}"))
+    print_outcome(console, options.out, report, has_data=True)
