@@ -10,6 +10,7 @@ from presim.design import Design
 from presim.directives import Directives
 from presim.kernels.attributes import Forms
 from presim.plan.build import Choices, Pool, Setting, build, worker_of
+from presim.plan.fit import Fitter, Group
 from presim.plan.graph import Graph, joins_in_memory
 from presim.plan.limits import MEM_OBJECTS, Limits
 from presim.plan.loads import Load, loads
@@ -27,31 +28,32 @@ def decide(graph: Graph, forms: Forms, limits: Limits, directives: Directives, s
     Raises:
         RefusedError: an op fits no way, or all together do not fit the array; all problems.
     """
-    spreads = _spreads(graph, forms, limits, directives)
-    groups = tuple((share,) for spread in spreads for share in spread.shares)
+    options = _options(graph, forms, limits, directives)
+    spreads, groups = Fitter(graph, options, forms, limits, setting.dispatch).fit()
     choices = Choices(spreads=spreads, groups=groups, kept=_bundles(groups, forms))
     return _settle(graph, choices, forms, limits, setting)
 
 
-def _spreads(graph: Graph, forms: Forms, limits: Limits, directives: Directives) -> tuple[Spread, ...]:
+def _options(graph: Graph, forms: Forms, limits: Limits, directives: Directives) -> list[tuple[Spread, ...]]:
+    """The spreads that every node may have, the best first."""
     spreader = Spreader(forms, limits)
-    spreads: list[Spread] = []
+    options: list[tuple[Spread, ...]] = []
     problems: list[Problem] = []
     for node in graph.nodes:
         if joins_in_memory(node) and limits.join >= len(node.inputs):
             continue
         directive = directives.of(node.op.name)
-        found = next(spreader.options(node, directive), None)
-        if found is None:
-            problems.append(spreader.refusal(node, directive))
+        found = tuple(spreader.options(node, directive))
+        if found:
+            options.append(found)
         else:
-            spreads.append(found)
+            problems.append(spreader.refusal(node, directive))
     if problems:
         raise RefusedError(tuple(problems))
-    return tuple(spreads)
+    return options
 
 
-def _bundles(groups: tuple[tuple, ...], forms: Forms) -> dict[Pool, int]:
+def _bundles(groups: tuple[Group, ...], forms: Forms) -> dict[Pool, int]:
     """Pools in memory tiles that put whole tensors together."""
     names = Names({name: t.shape for name, t in forms.tensors.items()})
     return {
