@@ -42,7 +42,7 @@ class Diagnosis:
         chain: from the goal to somebody who will never deliver; () = none.
         reason: why that one never will.
         crowded: pools on which somebody in the way waits for room, those of the cycle first.
-        starved: pools on which somebody in the cycle waits for objects; none where the host is in it.
+        starved: pools of a cycle in which all wait for objects, so that a first one could start it; () = no such cycle.
     """
 
     cycle: tuple[Wait, ...]
@@ -101,8 +101,8 @@ def diagnose(starts: Sequence[Actor]) -> Diagnosis:
     crowded = [e.need.lane.pool for e in cycle if e.need.kind == "free"]
     crowded += [e.need.lane.pool for edges in graph.values() for e in edges if e.need.kind == "free"]
     crowded += [e.need.lane.pool for edges in graph.values() for e in edges if e.partner is e.actor]
-    by_host = any(isinstance(e.actor, Host) for e in cycle)
-    starved = [] if by_host else [e.need.lane.pool for e in cycle if e.need.kind == "full"]
+    tokenless = all(e.need.kind == "full" and not isinstance(e.actor, Host) for e in cycle)
+    starved = [e.need.lane.pool for e in cycle] if tokenless else []
     return Diagnosis(
         cycle=tuple(e.wait() for e in cycle),
         chain=tuple(e.wait() for e in chain),

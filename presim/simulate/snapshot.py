@@ -45,7 +45,7 @@ def judge(start: Mapping[Key, int], after: Sequence[Mapping[Key, int]], *, settl
         kind, fifo, where = key
         shown: LeftKind = "tokens" if kind == "tokens" else "task" if kind == "task" else "held"
         moves = settled and len(counts) > 1 and counts[-1] != counts[-2]
-        if not moves and (counts[-1] == start.get(key, 0) or kind == "claimed"):
+        if not moves and (counts[-1] in {0, start.get(key, 0)} or kind == "claimed"):
             continue
         found.append(
             Left(
