@@ -160,13 +160,11 @@ def pattern_faults(dims: Dims, itemsize: int, kind: TileKind) -> list[tuple[str,
 
 def _word_faults(dims: Dims, itemsize: int) -> list[tuple[str, int, int]]:
     inner, stride = dims[-1]
+    if inner != 1 and stride != 1:
+        remedy = "add an inner dimension (1, 1)" if itemsize >= WORD_BYTES else "a DMA takes whole words of 4 bytes"
+        return [(f"the inner stride is {stride}, expected 1 (mlir-aie 2930: dropped in silence); {remedy}", stride, 1)]
     if itemsize >= WORD_BYTES:
         return []
-    if inner != 1 and stride != 1:
-        text = (
-            f"the inner stride is {stride} elements of {itemsize} bytes; a DMA takes whole words of {WORD_BYTES} bytes"
-        )
-        return [(text, stride, 1)]
     run = (inner if stride == 1 else 1) * itemsize
     if run % WORD_BYTES:
         return [(f"inner runs of {run} bytes, expected a multiple of {WORD_BYTES}", run, WORD_BYTES)]
