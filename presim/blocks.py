@@ -62,7 +62,7 @@ def from_objects(objects: Array, shape: Shape) -> Array:
         n, c, h, w = shape
         lanes = objects.swapaxes(2, 3).reshape(n * h, -1, w)[:, :c]
         return np.ascontiguousarray(lanes.reshape(n, h, c, w).transpose(0, 2, 1, 3))
-    return np.ascontiguousarray(objects[:, : shape[-1] if shape else 1].reshape(shape))
+    return objects[:, : shape[-1] if shape else 1].reshape(shape)
 
 
 def channels_of(row: Array) -> Array:

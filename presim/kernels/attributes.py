@@ -18,7 +18,7 @@ from manifest.model import Manifest, Op, Quantization
 from presim.design import AttributeValue
 from presim.kernels.buffers import buffers_of, stream_of
 from presim.kernels.part import BufferSpec, Part, StreamSpec
-from presim.kernels.scene import Scene, channel_count, own_kernel, scene
+from presim.kernels.scene import Scene, channel_count, number_of, own_kernel, scene
 from presim.kernels.units import Form, Forms, form_of, integer, integers, refuse
 
 __all__ = [
@@ -233,17 +233,9 @@ def _bounds(s: Scene) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Integer bounds of a Relu or Clip whose result is not rounded; () = none."""
     if s.finish != "exact" or s.op.type not in ("Relu", "Clip"):
         return (), ()
-    low = 0.0 if s.op.type == "Relu" else _number(s.op, "minimum")
-    high = float("inf") if s.op.type == "Relu" else _number(s.op, "maximum")
+    low = 0.0 if s.op.type == "Relu" else number_of(s.op, "minimum")
+    high = float("inf") if s.op.type == "Relu" else number_of(s.op, "maximum")
     return _bound(s, low), _bound(s, high)
-
-
-def _number(op: Op, name: str) -> float:
-    value = op.attributes[name]
-    if not isinstance(value, int | float):
-        msg = f"{op.name}: expected a number {name}, got {value!r}"
-        raise TypeError(msg)
-    return float(value)
 
 
 def _bound(s: Scene, value: float) -> tuple[int, ...]:

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import isinf
 from typing import Final, Literal
 
 from manifest.model import QRANGE, Manifest, Op, Requantization, Tensor
@@ -205,13 +207,23 @@ class Scene:
         return self.forms.of(self.y.name).dtype if self.finish == "exact" else self.y.dtype
 
     def code_range(self) -> tuple[int, int]:
-        """Lowest and highest output code."""
-        if self.op.requant is not None:
-            return self.op.requant.qmin, self.op.requant.qmax
-        low, high = QRANGE[self.y.dtype]
+        """Lowest and highest output code; bounds of a Relu or Clip that stand in its attributes count too."""
+        requant = self.op.requant
+        low, high = QRANGE[self.y.dtype] if requant is None else (requant.qmin, requant.qmax)
         if self.op.type == "Relu":
-            return self.forms.of(self.y.name).zero_point, high
-        return integer(self.op, "qmin", low), integer(self.op, "qmax", high)
+            low = max(low, self.code_of(0.0))
+        if self.op.type == "Clip" and "minimum" in self.op.attributes:
+            low = max(low, self.code_of(number_of(self.op, "minimum")))
+            high = min(high, self.code_of(number_of(self.op, "maximum")))
+        return max(low, integer(self.op, "qmin", low)), min(high, integer(self.op, "qmax", high))
+
+    def code_of(self, value: float) -> int:
+        """The output code of a real bound, the end of the range of codes where it is beyond."""
+        low, high = QRANGE[self.y.dtype]
+        if isinf(value):
+            return high if value > 0 else low
+        form = self.forms.of(self.y.name)
+        return min(max(round(Fraction(value) / form.units[0]) + form.zero_point, low), high)
 
     def reduction(self) -> tuple[int, int, int]:
         """(first, count, total) of what this part sums over."""
@@ -259,6 +271,15 @@ def own_kernel(op: Op, tensors: Mapping[str, Tensor]) -> str:
         if not plain or integer(op, "transA"):
             return "matmul"
     return OWN_KERNEL[op.type]
+
+
+def number_of(op: Op, name: str) -> float:
+    """A real attribute."""
+    value = op.attributes[name]
+    if not isinstance(value, int | float):
+        msg = f"{op.name}: expected a number {name}, got {value!r}"
+        raise TypeError(msg)
+    return float(value)
 
 
 def channel_count(shape: tuple[int, ...]) -> int:

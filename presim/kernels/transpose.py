@@ -2,7 +2,8 @@
 
 Arguments: all input objects; requant (2, 1 or one per place of `axis`); all output objects. Attributes: the output's;
 `x_shape`, `y_shape`, `perm` (() = the order stays), `axis` of the output along which multipliers differ (-1 = they do
-not), `x_zero_point`; `bundled` (1: all objects of the input come as one, and those of the output leave as one; absent = 0).
+not), `x_zero_point`; `bundled` (1: all objects of the input come as one, and those of the output leave as one; absent
+= 0).
 """
 
 from typing import Any

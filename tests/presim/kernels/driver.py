@@ -197,6 +197,8 @@ class Bench:
 
 def part_of(shape: tuple[int, ...], part: Part) -> tuple[int, ...]:
     """Shape of the channels of a part."""
+    if not shape:
+        return shape
     axis = 1 if len(shape) == 4 else len(shape) - 1
     count = part.out_count or shape[axis] - part.out_first
     return (*shape[:axis], count, *shape[axis + 1 :])
