@@ -137,12 +137,15 @@ class Bench:
     Args:
         scratch: an empty folder.
         source: where the packages are.
+
+    Attributes:
+        runs: the sound runs so far, by model and arguments.
     """
 
     def __init__(self, scratch: Path, source: Path = ROOT) -> None:
         self._scratch = scratch
         self._source = source
-        self._sound: dict[tuple[str, tuple[str, ...]], Run] = {}
+        self.runs: dict[tuple[str, tuple[str, ...]], Run] = {}
         self._count = 0
 
     def try_mutant(self, mutant: Mutant) -> Outcome:
@@ -151,12 +154,8 @@ class Bench:
         Raises:
             MutationError: an edit does not fit the source, or the sound run is not PASS.
         """
-        sound = self.sound(mutant.model, mutant.args)
-        if sound.verdict != "PASS":
-            failing = "; ".join(f"{c} {i.verdict}: {i.summary}" for c, i in sound.items.items() if i.verdict != "PASS")
-            where = f"{mutant.id}: without a mutation {mutant.model!r} is not PASS (exit {sound.exit})"
-            msg = f"{where}: {failing}\n{sound.output}"
-            raise MutationError(msg)
+        if not (mutant.touch or mutant.rerun):  # these begin with a sound run of their own
+            self._require_sound(mutant)
         folder = self._folder()
         files = models.write(mutant.model, folder)
         code = self._copy(folder, mutant.edits)
@@ -165,19 +164,33 @@ class Bench:
         else:
             run = self._baseline(files, code, mutant.args)
         outcome = judge(mutant, run)
-        if mutant.unit_test and self._unit_test_passes(mutant.unit_test, code):
-            outcome = replace(outcome, missing=(*outcome.missing, f"{mutant.unit_test} fails, it passed"))
+        if mutant.unit_test:
+            passed = self._unit_test(mutant.unit_test, self._copy(folder / "sound", ()))
+            failed = self._unit_test(mutant.unit_test, code)
+            if (passed, failed) != (0, 1):
+                words = (
+                    f"{mutant.unit_test} passes on a sound copy and fails on this one, got exit {passed} and {failed}"
+                )
+                outcome = replace(outcome, missing=(*outcome.missing, words))
         shutil.rmtree(folder)
         return outcome
+
+    def _require_sound(self, mutant: Mutant) -> None:
+        sound = self.sound(mutant.model, mutant.args)
+        if sound.verdict != "PASS":
+            failing = "; ".join(f"{c} {i.verdict}: {i.summary}" for c, i in sound.items.items() if i.verdict != "PASS")
+            where = f"{mutant.id}: without a mutation {mutant.model!r} is not PASS (exit {sound.exit})"
+            msg = f"{where}: {failing}\n{sound.output}"
+            raise MutationError(msg)
 
     def sound(self, model: str, args: tuple[str, ...] = ()) -> Run:
         """The run without a mutation, once per model and arguments."""
         key = (model, args)
-        if key not in self._sound:
+        if key not in self.runs:
             folder = self._folder()
-            self._sound[key] = self._baseline(models.write(model, folder), self._copy(folder, ()), args)
+            self.runs[key] = self._baseline(models.write(model, folder), self._copy(folder, ()), args)
             shutil.rmtree(folder)
-        return self._sound[key]
+        return self.runs[key]
 
     def _folder(self) -> Path:
         self._count += 1
@@ -194,11 +207,11 @@ class Bench:
             apply(edit, code)
         return code
 
-    def _unit_test_passes(self, name: str, code: Path) -> bool:
-        """Whether a test file passes on the broken copy."""
+    def _unit_test(self, name: str, code: Path) -> int:
+        """Exit code of pytest over a test file on a copy: 0 passed, 1 failed."""
         shutil.copytree(self._source / "tests", code / "tests", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(self._source / "pyproject.toml", code)
-        return _run(["pytest", "-q", "-x", "-p", "no:cacheprovider", name], code).exit == 0
+        return _run(["pytest", "-q", "-x", "-p", "no:cacheprovider", name], code).exit
 
     def _changed_afterwards(self, mutant: Mutant, files: models.Files, code: Path) -> Run:
         """A sound run, then the change, then `check`."""

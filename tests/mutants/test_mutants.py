@@ -13,7 +13,7 @@ from tests.mutants.catalogue import MUTANTS
 from tests.mutants.harness import PACKAGES, Bench, Edit, Item, MutationError, Run, apply, flip, judge
 from tests.mutants.table import table
 
-FAST = ("half-up-srs", "relu-folded-away", "multiplier-off-by-one", "data-changed")
+FAST = ("half-up-srs", "conv-padded-with-zero", "bound-too-small", "data-changed")
 BY_ID = {m.id: m for m in MUTANTS}
 
 
@@ -72,6 +72,14 @@ def test_an_edit_that_does_not_fit_fails(tmp_path: Path) -> None:
             apply(Edit(file="a.py", find=find, replace="y"), tmp_path)
     apply(Edit(file="a.py", find="x = 1\nx", replace="x = 2\nx"), tmp_path)
     assert (tmp_path / "a.py").read_text(encoding="utf-8") == "x = 2\nx = 1\n"
+
+
+def test_a_mutant_on_a_model_that_is_not_sound_is_not_judged(tmp_path: Path) -> None:
+    unsound = replace(BY_ID["half-up-srs"], args=("--max-samples", "1"), model="qop_wrap")
+    bench = Bench(tmp_path)
+    bench.runs[("qop_wrap", unsound.args)] = Run(exit=1, output="", verdict="FAIL")
+    with pytest.raises(MutationError, match="without a mutation 'qop_wrap' is not PASS"):
+        bench.try_mutant(unsound)
 
 
 def test_one_bit_is_flipped(tmp_path: Path) -> None:

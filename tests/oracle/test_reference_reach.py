@@ -79,3 +79,14 @@ def test_averages_sums_and_products_of_activations() -> None:
     requant = op_of(imported.manifest, "Add").requant
     assert requant is not None
     assert only(imported, "Add")[0] == sum(requant.multipliers) * 227
+
+
+@pytest.mark.parametrize("order", [("r", "xd"), ("xd", "r")])
+def test_behind_a_concat_the_widest_of_its_inputs_counts(order: tuple[str, str]) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 4)), 0.5, out="xd")
+    s.qdq(s.node("Relu", [x], name="relu"), 0.5, out="r")
+    joined = s.node("Concat", list(order), "c", name="join", axis=1)
+    s.qdq(s.node("Gemm", [joined, s.weight(np.full((8, 4), -1), 0.5)], name="fc"), 0.5, out="y")
+    s.output("y", (1, 4))
+    assert only(s.load(), "Gemm") == (8 * 128, 8 * 128)

@@ -1,5 +1,7 @@
 """Concat and com.microsoft QLinearConcat."""
 
+from dataclasses import replace
+
 from manifest.model import ReferenceKind, Requantization
 from manifest.onnx_import.builder import Builder, Units
 from manifest.onnx_import.emit import Draft, emit_chain, emit_codes, emit_real, unary_requant
@@ -96,7 +98,9 @@ def lower(node: Node, b: Builder) -> None:
         return
     chain = b.plan.chains[node.index]
     if chain.quantize is None and same:
-        emit_real(b, draft, parts[0], qrange(parts[0].tensor.dtype))
+        lows, highs = zip(*(p.code_range for p in parts), strict=True)
+        widest = replace(parts[0], code_range=(min(lows), max(highs)))
+        emit_real(b, draft, widest, qrange(parts[0].tensor.dtype))
     else:
         emit_chain(b, draft, chain)
 
