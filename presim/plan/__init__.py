@@ -12,7 +12,6 @@ from presim.directives import Directives
 from presim.kernels.attributes import Forms
 from presim.plan.build import Setting
 from presim.plan.decide import decide
-from presim.plan.graph import graph_of
 from presim.plan.limits import limits_of
 from presim.plan.report import notes_of, splits_of
 
@@ -57,9 +56,7 @@ def design_of(manifest: Manifest, device: Device, directives: Directives, dispat
         RefusedError: as `plan`.
     """
     chosen = _dispatch(manifest, dispatch) if isinstance(dispatch, str) else dispatch
-    graph = graph_of(manifest, chosen)
     limits = limits_of(device)
-    forms = Forms(manifest)
     setting = Setting(
         dispatch=chosen.name,
         device=device.name,
@@ -67,7 +64,8 @@ def design_of(manifest: Manifest, device: Device, directives: Directives, dispat
         cascade_words=device.cascade_words.value or 1,
         cascade_bits=device.cascade_bits.value or 32,
     )
-    choices, design = decide(graph, forms, limits, directives, setting)
+    choices, design = decide(manifest, chosen, limits, directives, setting)
+    forms = Forms(manifest)
     return replace(design, splits=splits_of(choices, forms), notes=notes_of(choices, design, forms, limits))
 
 

@@ -97,10 +97,10 @@ def _window(g: Geometry) -> tuple[Firing, ...]:
 def _rows_to_one(g: Geometry) -> tuple[Firing, ...]:
     """GlobalAveragePool and a dense layer behind a Flatten: every row is added up, then one object comes out."""
     images, height = g.inputs[0][0], g.inputs[0][2]
-    result = []
+    result: list[Firing] = []
     for image in range(images):
-        for row in range(height):
-            result.append(Firing(needs=((image * height + row,),), scalars=(("row", row),), gives=0))
+        rows = [(row, image * height + row) for row in range(height)]
+        result += [Firing(needs=((number,),), scalars=(("row", row),), gives=0) for row, number in rows]
         result.append(Firing(needs=((),), kernel=1))
     return tuple(result)
 

@@ -107,6 +107,7 @@ class _Builder:
         for value in self.graph.inputs:
             producer = Endpoint(actor=f"shim:{self.names.fifo(value)}", kind="shim")
             self.add_fifo(value, producer, object_shape(value.form))
+            self.add_return(value)
         for node in self.graph.nodes:
             if node.output in self.makers:
                 self.add_output(node.output, self.makers[node.output])
@@ -137,7 +138,9 @@ class _Builder:
                 for port, value in enumerate(share.node.inputs):
                     depth = input_depth(share, port, fired)
                     end = Endpoint(actor=worker_of(group), depth=depth)
-                    self.readers.setdefault(value, []).append(_Reader(endpoint=end, tight=share.tight, bundled=share.bundled))
+                    self.readers.setdefault(value, []).append(
+                        _Reader(endpoint=end, tight=share.tight, bundled=share.bundled)
+                    )
         for node in self.graph.nodes:
             if node.output not in self.makers:
                 for value in node.inputs:
@@ -146,6 +149,20 @@ class _Builder:
         for value in dict.fromkeys(v for _, v in self.graph.outputs):
             end = Endpoint(actor=f"shim:{self.names.fifo(value)}", kind="shim")
             self.readers.setdefault(value, []).append(_Reader(endpoint=end))
+
+    def add_return(self, value: Value) -> None:
+        """An input that is an output too comes back through a memory tile: a shim does not feed a shim."""
+        name = self.names.fifo(value)
+        if all(v != value for _, v in self.graph.outputs):
+            return
+        source = self.fifos[name]
+        back = next(c for c in source.consumers if c.kind == "shim")
+        mem = Endpoint(actor=f"mem:{name}>host", kind="mem", depth=2)
+        others = tuple(mem if c is back else c for c in source.consumers)
+        self.fifos[name] = replace(source, consumers=others)
+        target = replace(source, name=f"{name}>host", producer=mem, consumers=(back,))
+        self.fifos[target.name] = target
+        self.links.append(Link(kind="forward", sources=(name,), targets=(target.name,)))
 
     def add_output(self, value: Value, makers: tuple[Share, ...]) -> None:
         """The fifo of what a node makes: straight from its worker, or joined in a memory tile."""
@@ -311,6 +328,7 @@ class _Builder:
                 self.feed(value, input_total(share, port), worker_of(group), inside)
                 for port, value in enumerate(share.node.inputs)
             ),
+            operands=share.node.operands,
             output=self.output_of(share),
             internal=share.node.output in inside,
             bodies=tuple(bodies),
@@ -401,8 +419,9 @@ class _Builder:
                 objects=object_count(value.form),
             )
         for value in dict.fromkeys(v for _, v in self.graph.outputs):
+            name = self.names.fifo(value)
             yield Transfer(
-                fifo=self.names.fifo(value),
+                fifo=f"{name}>host" if value in self.graph.inputs else name,
                 direction="drain",
                 tensor=value.tensor,
                 objects=object_count(value.form),

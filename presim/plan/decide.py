@@ -5,13 +5,15 @@ from dataclasses import replace
 from typing import Final
 
 from manifest.errors import Problem, RefusedError
+from manifest.model import Dispatch, Manifest
 from presim.blocks import object_count
 from presim.design import Design
 from presim.directives import Directives
 from presim.kernels.attributes import Forms
+from presim.plan.array import array_problems
 from presim.plan.build import Choices, Pool, Setting, build, worker_of
 from presim.plan.fit import Fitter, Group
-from presim.plan.graph import Graph, joins_in_memory
+from presim.plan.graph import Graph, graph_of, joins_in_memory
 from presim.plan.limits import MEM_OBJECTS, Limits
 from presim.plan.loads import Load, loads
 from presim.plan.names import Names
@@ -22,35 +24,44 @@ from presim.pools import Pool as Memory
 MOST_ROUNDS: Final = 64
 
 
-def decide(graph: Graph, forms: Forms, limits: Limits, directives: Directives, setting: Setting) -> tuple[Choices, Design]:
+def decide(
+    manifest: Manifest, dispatch: Dispatch, limits: Limits, directives: Directives, setting: Setting
+) -> tuple[Choices, Design]:
     """Everything that a design follows from, and the design.
 
     Raises:
         RefusedError: an op fits no way, or all together do not fit the array; all problems.
     """
-    options = _options(graph, forms, limits, directives)
+    forms = Forms(manifest)
+    graph, options = _options(manifest, dispatch, forms, limits, directives)
     spreads, groups = Fitter(graph, options, forms, limits, setting.dispatch).fit()
     choices = Choices(spreads=spreads, groups=groups, kept=_bundles(groups, forms))
-    return _settle(graph, choices, forms, limits, setting)
+    choices, design = _settle(graph, choices, forms, limits, setting)
+    if problems := array_problems(design, limits):
+        raise RefusedError(problems)
+    return choices, design
 
 
-def _options(graph: Graph, forms: Forms, limits: Limits, directives: Directives) -> list[tuple[Spread, ...]]:
-    """The spreads that every node may have, the best first."""
+def _options(
+    manifest: Manifest, dispatch: Dispatch, forms: Forms, limits: Limits, directives: Directives
+) -> tuple[Graph, list[tuple[Spread, ...]]]:
+    """The graph, and the spreads that every node may have, the best first.
+
+    A dense op that cannot take the rows of an image (all its weights have to be there) takes them as one vector.
+    """
     spreader = Spreader(forms, limits)
-    options: list[tuple[Spread, ...]] = []
-    problems: list[Problem] = []
-    for node in graph.nodes:
-        if joins_in_memory(node) and limits.join >= len(node.inputs):
-            continue
-        directive = directives.of(node.op.name)
-        found = tuple(spreader.options(node, directive))
-        if found:
-            options.append(found)
-        else:
-            problems.append(spreader.refusal(node, directive))
-    if problems:
-        raise RefusedError(tuple(problems))
-    return options
+    vectors: frozenset[str] = frozenset()
+    while True:
+        graph = graph_of(manifest, dispatch, vectors)
+        nodes = [n for n in graph.nodes if not (joins_in_memory(n) and limits.join >= len(n.inputs))]
+        found = [tuple(spreader.options(node, directives.of(node.op.name))) for node in nodes]
+        failed = [node for node, options in zip(nodes, found, strict=True) if not options]
+        rows = {node.op.name for node in failed if node.kind == "gemm_rows"}
+        if not failed:
+            return graph, found
+        if not rows:
+            raise RefusedError(tuple(spreader.refusal(node, directives.of(node.op.name)) for node in failed))
+        vectors |= rows
 
 
 def _bundles(groups: tuple[Group, ...], forms: Forms) -> dict[Pool, int]:
@@ -65,9 +76,7 @@ def _bundles(groups: tuple[Group, ...], forms: Forms) -> dict[Pool, int]:
     }
 
 
-def _settle(
-    graph: Graph, choices: Choices, forms: Forms, limits: Limits, setting: Setting
-) -> tuple[Choices, Design]:
+def _settle(graph: Graph, choices: Choices, forms: Forms, limits: Limits, setting: Setting) -> tuple[Choices, Design]:
     """Depths by running the design; pools that a core cannot hold move into memory tiles."""
     for _ in range(MOST_ROUNDS):
         flat = replace(choices, depths={})

@@ -136,6 +136,7 @@ class Fitter:
             yield from (v for v in share.node.inputs if v not in made)
 
     def kernels(self, group: Group) -> Iterator[str]:
+        """Kernel types of a group."""
         for share in group:
             yield from (kind for kind, _, _ in kernels_of(share, self.forms).parts)
 
@@ -159,4 +160,3 @@ class Fitter:
             got=f"{len(self.groups)} cores, {len(largest.shares)} of them for op {largest.node.op.name!r}",
             remedy=f"cut the dispatch, for example behind op {middle.op.name!r} (--cut {middle.output.tensor!r})",
         )
-

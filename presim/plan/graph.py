@@ -12,9 +12,9 @@ from manifest.errors import Problem, RefusedError
 from manifest.model import Dispatch, Manifest, Op, Tensor
 from presim.blocks import LANES
 from presim.kernels.attributes import Forms, kernel_of
-from presim.plan.access import Shape
+from presim.plan.access import Shape, integer, integers
 
-VIEWS: Final = ("Flatten", "Reshape", "Reinterpret")
+VIEWS: Final = ("Flatten", "Reshape", "Reinterpret", "Transpose")
 WINDOWED: Final = ("conv", "max_pool", "average_pool")
 WHOLE: Final = ("transpose", "reshape", "flatten", "matmul")
 """Kernels that hold whole operands."""
@@ -42,13 +42,15 @@ class Node:
     Attributes:
         op: of the manifest.
         kind: kernel type.
-        inputs: its activations in the order of the op, each once.
+        inputs: its activations, each once.
+        operands: for every activation among the op's inputs, which of `inputs` it is.
         output: what it makes.
     """
 
     op: Op
     kind: str
     inputs: tuple[Value, ...]
+    operands: tuple[int, ...]
     output: Value
 
 
@@ -69,8 +71,13 @@ class Graph:
     views: tuple[tuple[str, str], ...]
 
 
-def graph_of(manifest: Manifest, dispatch: Dispatch) -> Graph:
+def graph_of(manifest: Manifest, dispatch: Dispatch, vectors: frozenset[str] = frozenset()) -> Graph:
     """The graph of a dispatch on the array.
+
+    Args:
+        manifest: of the model.
+        dispatch: whose ops are meant.
+        vectors: dense ops that take whole vectors even behind a Flatten.
 
     Raises:
         RefusedError: it runs on the host, or an op of it has no kernel; all problems.
@@ -84,14 +91,14 @@ def graph_of(manifest: Manifest, dispatch: Dispatch) -> Graph:
             remedy="plan a dispatch with where = npu",
         )
         raise RefusedError((problem,))
-    return _Reader(manifest, dispatch).read()
+    return _Reader(manifest, dispatch, vectors).read()
 
 
 class _Reader:
     """Reads the ops of a dispatch in order."""
 
-    def __init__(self, manifest: Manifest, dispatch: Dispatch) -> None:
-        self.manifest = manifest
+    def __init__(self, manifest: Manifest, dispatch: Dispatch, vectors: frozenset[str]) -> None:
+        self.vectors = vectors
         self.dispatch = dispatch
         self.tensors: Mapping[str, Tensor] = manifest.by_name()
         self.forms = Forms(manifest)
@@ -133,20 +140,29 @@ class _Reader:
             self.makers[output] = op
             return
         kind = kernel_of(op, self.forms)
-        names = tuple(dict.fromkeys(n for n in op.inputs if n and self.tensors[n].array is None))
-        kind, inputs = self.inputs_of(op, kind, names)
+        kind, given = self.inputs_of(op, kind, [n for n in op.inputs if n and self.tensors[n].array is None])
+        inputs = tuple(dict.fromkeys(given))
         form = self.tensors[output].shape
         for value in inputs:
             if value.tensor in self.dispatch.inputs:
                 self.inputs[value] = None
-        node = Node(op=op, kind=kind, inputs=inputs, output=Value(tensor=output, form=form))
+        operands = tuple(inputs.index(value) for value in given)
+        node = Node(op=op, kind=kind, inputs=inputs, operands=operands, output=Value(tensor=output, form=form))
         self.nodes.append(node)
         self.values[output] = node.output
 
     def is_view(self, op: Op) -> bool:
         """Whether an op changes neither integers nor their order."""
         passes = op.requant is None or op.requant.target == "identity"
-        return op.type in VIEWS and passes and self.full_range(op)
+        return op.type in VIEWS and passes and self.full_range(op) and self.keeps_order(op)
+
+    def keeps_order(self, op: Op) -> bool:
+        """Whether a Transpose only moves axes of one place."""
+        if op.type != "Transpose":
+            return True
+        shape = self.tensors[op.inputs[0]].shape
+        moved = [axis for axis in integers(op, "perm") if shape[axis] > 1]
+        return moved == sorted(moved)
 
     def full_range(self, op: Op) -> bool:
         """Whether no fused activation clamps codes on the way."""
@@ -156,9 +172,9 @@ class _Reader:
         before = self.tensors[op.inputs[0]]
         return tensor.dtype == before.dtype and (requant.qmin, requant.qmax) == _range(tensor.dtype)
 
-    def inputs_of(self, op: Op, kind: str, names: tuple[str, ...]) -> tuple[str, tuple[Value, ...]]:
+    def inputs_of(self, op: Op, kind: str, names: list[str]) -> tuple[str, tuple[Value, ...]]:
         """Kernel type and inputs, in forms that it takes."""
-        if kind == "gemm" and self.takes_rows(op, names[0]):
+        if kind == "gemm" and op.name not in self.vectors and self.takes_rows(op, names[0]):
             return "gemm_rows", (self.values[names[0]],)
         return kind, tuple(self.natural(n) for n in names)
 
@@ -181,7 +197,8 @@ class _Reader:
         if name not in self.moved:
             op = self.makers[name]
             source = self.natural(op.inputs[0])
-            node = Node(op=op, kind="reshape", inputs=(source,), output=Value(tensor=name, form=shape))
+            kind = kernel_of(op, self.forms)
+            node = Node(op=op, kind=kind, inputs=(source,), operands=(0,), output=Value(tensor=name, form=shape))
             self.nodes.append(node)
             self.moved[name] = node.output
         return self.moved[name]
@@ -201,8 +218,15 @@ def _range(dtype: str) -> tuple[int, int]:
 
 def joins_in_memory(node: Node) -> bool:
     """Whether a Concat only puts channel blocks side by side, which a memory tile does on the way."""
-    if node.kind != "concat" or len(node.output.form) != 4 or node.op.attributes["axis"] != 1:
-        return False
     identity = node.op.requant is None or node.op.requant.target == "identity"
-    blocks = all(v.form[1] % LANES == 0 for v in node.inputs[:-1])
-    return identity and blocks and len(node.op.inputs) == len(node.inputs)
+    return identity and meets_in_blocks(node)
+
+
+def meets_in_blocks(node: Node) -> bool:
+    """Whether the operands of a Concat are whole channel blocks of every object of its output."""
+    rank = len(node.output.form)
+    axis = 1 if rank == 4 else rank - 1
+    if node.kind != "concat" or integer(node.op, "axis") % rank != axis:
+        return False
+    blocks = all(v.form[axis] % LANES == 0 for v in node.inputs[:-1])
+    return blocks and node.operands == tuple(range(len(node.op.inputs)))

@@ -43,6 +43,7 @@ class Limits:
         memtile_bytes: of one memory tile; 0 = there are none.
         memtiles: memory tiles.
         join: streams that a memory tile joins, 0 = there are none.
+        mem_out: streams out of a memory tile.
         fills: streams from the host into the array.
         drains: streams from the array to the host.
         stack_bytes: of a core tile.
@@ -58,6 +59,7 @@ class Limits:
     memtile_bytes: int | None
     memtiles: int | None
     join: int
+    mem_out: int
     fills: int | None
     drains: int | None
     stack_bytes: int
@@ -70,6 +72,7 @@ _FIGURES: Final = (
     "core_s2mm",
     "core_tiles",
     "l1_bytes",
+    "mem_mm2s",
     "mem_s2mm",
     "memtile_bytes",
     "memtiles",
@@ -103,6 +106,7 @@ def limits_of(device: Device) -> Limits:
         memtile_bytes=0 if memtiles == 0 else values["memtile_bytes"],
         memtiles=memtiles,
         join=0 if memtiles == 0 else values["mem_s2mm"] or JOIN_LIMIT,
+        mem_out=0 if memtiles == 0 else values["mem_mm2s"] or JOIN_LIMIT,
         fills=_times(count, values["shim_mm2s"]),
         drains=_times(count, values["shim_s2mm"]),
         stack_bytes=stack or _DEFAULT_STACK,

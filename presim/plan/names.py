@@ -30,6 +30,6 @@ def slices_of(share: Share, count: int) -> tuple[Slice, ...]:
     index, beside = share.beside
     if share.outer:
         return (Slice(axis="objects", first=index, count=count // beside, step=beside),)
-    if share.part.out_count:
-        return (Slice(axis="channels", first=share.part.out_first, count=share.part.out_count),)
+    if share.makes[1]:
+        return (Slice(axis="channels", first=share.makes[0], count=share.makes[1]),)
     return ()

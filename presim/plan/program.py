@@ -67,6 +67,7 @@ class Job:
         name: for messages.
         fired: its firings.
         feeds: its inputs, in the order of `Firing.needs`.
+        operands: which of them the arguments of the kernel are, in order.
         output: fifo that it fills; "" = it ends in a cascade.
         internal: another job of the same worker empties that fifo.
         bodies: its kernels, by `Firing.kernel`.
@@ -75,6 +76,7 @@ class Job:
     name: str
     fired: tuple[Firing, ...]
     feeds: tuple[Feed, ...]
+    operands: tuple[int, ...]
     output: str
     bodies: tuple[Body, ...]
     internal: bool = False
@@ -162,11 +164,14 @@ def _calls(job: Job, firing: Firing, now: Sequence[Window]) -> list[Step]:
     Arguments: objects read, cascade in, buffers, objects written or cascade out.
     """
     body = job.bodies[firing.kernel]
-    before = [
-        Argument(kind="fifo", name=feed.fifo, index=n - window.first, side="consume" if feed.internal else "")
+    objects = [
+        [
+            Argument(kind="fifo", name=feed.fifo, index=n - window.first, side="consume" if feed.internal else "")
+            for n in needs
+        ]
         for feed, window, needs in zip(job.feeds, now, firing.needs, strict=True)
-        for n in needs
     ]
+    before = [argument for operand in job.operands for argument in objects[operand]]
     before += [Argument(kind="cascade_in")] * body.cascade_in
     behind = [Argument(kind="buffer", name=name) for name in body.buffers]
     side: Side = "produce" if job.internal else ""

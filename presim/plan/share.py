@@ -59,6 +59,7 @@ class Share:
         outer: the shares beside each other make every count-th object.
         tight: objects are not doubled: a window and one output object, where memory does not hold more.
         bundled: all objects of a tensor lie together, in and out; a memory tile puts them there.
+        makes: (first channel, count) of the output that it makes; (0, 0) = all.
     """
 
     node: Node
@@ -69,6 +70,7 @@ class Share:
     outer: bool = False
     tight: bool = False
     bundled: bool = False
+    makes: tuple[int, int] = (0, 0)
 
     @property
     def name(self) -> str:
@@ -130,9 +132,9 @@ def output_shape(share: Share) -> tuple[int, ...]:
     whole = object_shape(share.node.output.form)
     if share.bundled:
         return together(whole, object_count(share.node.output.form))
-    if not share.part.out_count:
+    if not share.makes[1]:
         return whole
-    blocks = -(-share.part.out_count // LANES)
+    blocks = -(-share.makes[1] // LANES)
     return (blocks, *whole[1:]) if len(whole) == 3 else (blocks * LANES,)
 
 
@@ -157,8 +159,6 @@ def kernels_of(share: Share, forms: Forms) -> Kernels:
     parts = [(kind, replace(part, kernel="" if kind == own else kind)) for kind in kinds]
     if share.node.kind == "concat" and not concat_in_step(geometry_of(share.node)):
         parts = [("requantize", replace(part, kernel="requantize", operand=i)) for i in range(len(op.inputs))]
-    elif share.node.kind == "concat" and part.kernel:
-        parts = [(part.kernel, part)]
     found = []
     for kind, piece in parts:
         specs = buffers_of(op, forms, piece)

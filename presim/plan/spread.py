@@ -8,13 +8,14 @@ object, for every output object anew. Each is tried with doubled objects first, 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from manifest.errors import Problem
 from presim.blocks import LANES, object_count
 from presim.directives import Directive, Parallelism
 from presim.kernels.attributes import Forms, Part
-from presim.plan.graph import WHOLE, Node
+from presim.plan.graph import WHOLE, Node, meets_in_blocks
 from presim.plan.limits import STREAM_OBJECTS, Limits
 from presim.plan.share import Need, Share, channels_of, need_of
 
@@ -57,6 +58,8 @@ class Spreader:
         """Whether a share fits its tile; what the device file does not say limits nothing."""
         need = need_of(share, self.forms)
         room, bds = self.limits.core_bytes, self.limits.core_bds
+        if len(share.node.inputs) + bool(share.chunk) > self.limits.inputs:
+            return False
         return (room is None or need.total <= room) and (bds is None or need.descriptors <= bds)
 
     def options(self, node: Node, directive: Directive) -> Iterator[Spread]:
@@ -82,11 +85,26 @@ class Spreader:
     def resident(self, whole: Share) -> Iterator[tuple[Share, ...]]:
         """Weights in the memories of 1, 2, ... workers."""
         yield (whole,)
+        if meets_in_blocks(whole.node) and len(whole.node.inputs) <= self.limits.join:
+            yield self.by_operand(whole)
         if whole.node.kind in SPREADABLE:
             for count in range(2, self.limits.join + 1):
                 shares = self.sliced(whole, count)
                 if len(shares) == count:
                     yield shares
+
+    def by_operand(self, whole: Share) -> tuple[Share, ...]:
+        """Every operand of a Concat on a worker of its own, joined in a memory tile."""
+        node, count = whole.node, len(whole.node.inputs)
+        first = 0
+        shares = []
+        for index, value in enumerate(node.inputs):
+            alone = Node(op=node.op, kind="requantize", inputs=(value,), operands=(0,), output=node.output)
+            channels = channels_of(value)
+            part = Part(operand=index)
+            shares.append(replace(whole, node=alone, part=part, beside=(index, count), makes=(first, channels)))
+            first += channels
+        return tuple(shares)
 
     def sliced(self, whole: Share, count: int) -> tuple[Share, ...]:
         """Output channels dealt out in whole blocks; fewer shares where there are fewer blocks."""
@@ -98,8 +116,8 @@ class Spreader:
         if count == 1:
             return (whole,)
         return tuple(
-            replace(whole, part=replace(whole.part, out_first=a, out_count=b - a), beside=(i, count))
-            for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False))
+            replace(whole, part=replace(whole.part, out_first=a, out_count=b - a), beside=(i, count), makes=(a, b - a))
+            for i, (a, b) in enumerate(pairwise(edges))
         )
 
     def step(self, node: Node) -> int:
@@ -146,7 +164,7 @@ class Spreader:
         return tuple(
             replace(s, part=replace(s.part, in_first=a, in_count=b - a), cascade=(i, length))
             for s in slices
-            for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False))
+            for i, (a, b) in enumerate(pairwise(edges))
         )
 
     def summands(self, node: Node) -> int:
@@ -191,6 +209,16 @@ class Spreader:
                 expected=f"cas_num up to {self.limits.join or 1}, blocks of {self.step(node)} output channels, "
                 "a number of output objects that cas_num divides for outer, a cascade for Conv and Gemm alone",
             )
+        if len(node.inputs) > self.limits.inputs:
+            return Problem(
+                code="PLAN-CHANNELS",
+                where=where,
+                what=f"{len(node.inputs)} activations meet on one core",
+                expected=f"at most {self.limits.inputs} streams into a core; more where all but the last have a "
+                "multiple of 8 channels",
+                got=f"{len(node.inputs)} streams",
+                remedy="join them in steps of two in the model, or run the op on the host (--host-ops)",
+            )
         need = need_of(replace(self.whole(node), tight=True), self.forms)
         have = self.limits.core_bytes or 0
         return Problem(
@@ -215,6 +243,7 @@ class Spreader:
 
 
 def _over(need: Need, have: int, descriptors: int | None) -> str:
+    """Which budget it is."""
     if need.total > have:
         return f"it does not fit the data memory of a core: need {need.total} bytes, have {have}"
     return f"it needs more buffer descriptors than a core has: need {need.descriptors}, have {descriptors}"

@@ -10,12 +10,15 @@ A fifo between two workers counts as one pool, as if they shared a memory: with 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from presim.design import Acquire, Design, Loop, Release, Step, Worker
+from presim.design import Acquire, Design, Fifo, Loop, Release, Side, Step, Worker
 from presim.pools import Pool, StreamEnd, Wiring, wire
 from presim.steps import elements_of, side_of
 
 Growable = Callable[[Pool], "tuple[int, int, str] | None"]
 """Rank of a pool among those that may grow, smallest first; None = it may not."""
+
+Port = tuple[str, Side]
+"""(fifo, end)."""
 
 
 class StuckError(Exception):
@@ -53,26 +56,25 @@ class _Actor:
         raise NotImplementedError
 
 
-class _Host(_Actor):
-    """A shim end: fills a number of objects, or takes them all."""
-
-
 class _Work(_Actor):
     """A worker, one inference long."""
 
-    def __init__(self, worker: Worker, ports: Mapping[tuple[str, str], _Lane]) -> None:
+    def __init__(self, worker: Worker, ports: Mapping[Port, _Lane], fifos: Mapping[str, Fifo]) -> None:
         super().__init__()
+        self.worker = worker.name
         self.ports = ports
+        self.fifos = fifos
         self.steps = _flat(worker.program)
         self.held = dict.fromkeys(ports, 0)
         self.now: Acquire | Release | None = next(self.steps, None)
-        self.key: Callable[[Acquire | Release], tuple[str, str]]
 
     def run(self) -> bool:
+        """See `_Actor.run`."""
         moved = False
         self.blocks = []
         while self.now is not None:
-            step, key = self.now, self.key(self.now)
+            step = self.now
+            key = step.fifo, side_of(self.fifos[step.fifo], self.worker, step.side)
             lane = self.ports[key]
             producing = key[1] == "produce"
             if isinstance(step, Acquire):
@@ -193,19 +195,24 @@ class Run:
             self.add_stream(index)
 
     def add_worker(self, worker: Worker) -> None:
-        ports: dict[tuple[str, str], _Lane] = {}
-        for (actor, fifo, side), pool in self.wiring.ports.items():
-            if actor != worker.name:
+        """The actor of a worker."""
+        ports: dict[Port, _Lane] = {}
+        for (name, fifo, side), pool in self.wiring.ports.items():
+            if name != worker.name:
                 continue
-            name = pool.replace(":produce", f":consume:{self.fifos[fifo].consumers[0].actor}")
-            ports[fifo, side] = self.lanes[name if fifo in self.shared and name in self.lanes else pool][0]
-        actor = _Work(worker, ports)
-        actor.key = lambda step: (step.fifo, side_of(self.fifos[step.fifo], worker.name, step.side))
-        for (_, side), lane in ports.items():
-            (lane.fillers if side == "produce" else lane.drainers).append(actor)
+            ports[fifo, side] = self.lanes[self.consumed(fifo) if fifo in self.shared else pool][0]
+        actor = _Work(worker, ports, self.fifos)
+        for (_, end), lane in ports.items():
+            (lane.fillers if end == "produce" else lane.drainers).append(actor)
         self.actors.append(actor)
 
+    def consumed(self, fifo: str) -> str:
+        """The one pool of a fifo between two workers, or inside one."""
+        name = f"{fifo}:consume:{self.fifos[fifo].consumers[0].actor}"
+        return name if name in self.lanes else f"{fifo}:shared"
+
     def add_stream(self, index: int) -> None:
+        """The DMAs of a stream."""
         stream = self.wiring.streams[index]
         if stream.fifo in self.shared:
             return
@@ -230,6 +237,7 @@ class Run:
         return found.shape if found.producer.kind == "shim" else found.consumer_shape or found.shape
 
     def side(self, end: StreamEnd) -> _Side:
+        """One end of a stream."""
         if not end.pool:
             return _Side([], [end.elements])
         segments = self.wiring.pools[end.pool].segments
