@@ -6,6 +6,7 @@ locks and bytes; host transfers go through columns that reach external memory. T
 checks of designs once more before it is returned.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -23,18 +24,18 @@ from presim.place.units import Unit, units_of
 from presim.static import check_design, structure
 from presim.static.scope import place as place_of
 
-RULES: Final = (
-    "placement",
-    "shim_columns",
-    "cascades",
-    "broadcast",
-    "dma_channels",
-    "buffer_descriptors",
-    "descriptor_halves",
-    "locks",
-    "data_memory",
-)
-"""Static checks that a placement decides."""
+CODES: Final[Mapping[str, str]] = {
+    "placement": "PLACE-TILES",
+    "shim_columns": "PLACE-SHIM",
+    "cascades": "PLACE-CASCADE",
+    "broadcast": "PLACE-BROADCAST",
+    "dma_channels": "PLACE-CHANNELS",
+    "buffer_descriptors": "PLACE-DESCRIPTORS",
+    "descriptor_halves": "PLACE-DESCRIPTORS",
+    "locks": "PLACE-LOCKS",
+    "data_memory": "PLACE-MEMORY",
+}
+"""Static checks that a placement decides, with the code under which each refuses one."""
 
 REMEDY: Final = "cut the model into dispatches (--cut TENSOR), or ask for less parallelism"
 
@@ -110,12 +111,10 @@ def _recheck(design: Design, device: Device) -> None:
     workers = {place_of(worker.tile): worker.name for worker in design.workers}
     problems = []
     for checked in check_design(design, device):
-        if checked.rule in RULES:
-            code = f"PLACE-{checked.rule.replace('_', '-').upper()}"
-            for finding in checked.findings:
-                if finding.severity == "error":
-                    worker = workers.get(finding.where.split("), ", 1)[0] + ")")
-                    where = finding.where if worker is None else f"worker {worker!r} on {finding.where}"
-                    problems.append(_problem(code, where, finding.text))
+        wrong = [f for f in checked.findings if f.severity == "error" and checked.rule in CODES]
+        for finding in wrong:
+            worker = workers.get(finding.where.split("), ", 1)[0] + ")")
+            where = finding.where if worker is None else f"worker {worker!r} on {finding.where}"
+            problems.append(_problem(CODES[checked.rule], where, finding.text))
     if problems:
         raise RefusedError(tuple(problems))

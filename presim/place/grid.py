@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from manifest.device import Device
 from manifest.errors import Problem, RefusedError
-from presim.design import Tile
+from presim.design import Tile, TileKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,10 @@ class Grid:
     def has_core(self, column: int, row: int) -> bool:
         """Whether there is a core tile at an absolute column and row."""
         return 0 <= column < self.columns and self.core_row <= row < self.core_row + self.core_rows
+
+    def kind(self, row: int) -> TileKind:
+        """What the tiles of a row are."""
+        return "shim" if row < self.mem_row else "mem" if row < self.core_row else "core"
 
     def cores(self) -> tuple[Tile, ...]:
         """Core tiles along a snake: up one column, down the next, from the first column that reaches the host on.
