@@ -161,8 +161,10 @@ def windows(draw: Draw, *, pads_below_kernel: bool = False, dilated: bool = True
         dilation = draw(st.integers(1, 2)) if dilated else 1
         most = 2 if not pads_below_kernel else kernel - 1 if dilation == 1 else 0
         begin, end = draw(st.integers(0, most)), draw(st.integers(0, most))
-        size = draw(st.integers(max(1, dilation * (kernel - 1) + 1 - begin - end), 6))
-        columns.append((size, kernel, draw(st.integers(1, 3)), dilation, begin, end))
+        stride = draw(st.integers(1, 3))
+        least = max(1, dilation * (kernel - 1) + 1 - begin - end)
+        size = least + draw(st.integers(0, 2 * stride))  # any remainder: windows that end at the border, or before it
+        columns.append((size, kernel, stride, dilation, begin, end))
     size, kernel, strides, dilations, begins, ends = zip(*columns, strict=True)
     return {"size": size, "kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": begins + ends}
 

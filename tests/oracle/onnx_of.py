@@ -93,17 +93,20 @@ def qoperator(case: Case) -> Model:
     op = model.op
     x, y = op.inputs[0], op.outputs[0]
     bias = [model.code(op.inputs[2])] if len(op.inputs) > 2 and op.inputs[2] else []
-    inputs = (
-        model.coded(x) if op.type == "Add" or len(op.inputs) == 1 else [*model.coded(x), *model.coded(op.inputs[1])]
-    )
+    inputs = model.coded(x)
+    if op.type in ("Conv", "Gemm", "MatMul"):
+        inputs += model.coded(op.inputs[1])
     if op.type == "Conv":
         model.node("QLinearConv", [*inputs, *model.scale_point(y), *bias], y, **attributes(op))
     elif op.type == "Gemm":
         model.node("QGemm", [*inputs, *(bias or [""]), *model.scale_point(y)], y, CONTRIB, **attributes(op, "beta"))
     elif op.type == "MatMul":
         model.node("QLinearMatMul", [*inputs, *model.scale_point(y)], y)
-    elif op.type == "Add":
-        model.node("QLinearAdd", [*inputs, *model.coded(op.inputs[1]), *model.scale_point(y)], y, CONTRIB)
+    elif op.type in ("Add", "Mul"):
+        model.node(f"QLinear{op.type}", [*inputs, *model.coded(op.inputs[1]), *model.scale_point(y)], y, CONTRIB)
+    elif op.type == "Concat":
+        parts = [n for name in op.inputs[1:] for n in model.coded(name)]
+        model.node("QLinearConcat", [*model.scale_point(y), *inputs, *parts], y, CONTRIB, **attributes(op))
     else:
         kept = attributes(op, "factor", "dilations")
         model.node(f"QLinear{op.type}", [*inputs, *model.scale_point(y)], y, CONTRIB, **kept)

@@ -59,3 +59,21 @@ def test_three_spatial_axes_are_refused() -> None:
 def test_attributes_of_another_kind_are_refused() -> None:
     with pytest.raises(RefusedError, match="'strides' is not a list"):
         axes_of(_op(strides=1), (4, 4), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("form", "pads", "padded", "data"),
+    [
+        ((3, 2, 2), (0, 0), [2, 1], [2, 1]),
+        ((3, 3, 3), (1, 1), [3, 2], [2, 1]),
+        ((4, 3, 2), (0, 1), [3, 3], [3, 2]),
+        ((4, 3, 2), (1, 0), [3, 3], [2, 3]),
+    ],
+)
+def test_counts_of_windows_that_hang_over_the_end(
+    form: tuple[int, int, int], pads: tuple[int, int], padded: list[int], data: list[int]
+) -> None:
+    size, kernel, stride = form
+    (_, axis) = axes_of(_op(strides=(stride,), dilations=(1,), pads=pads, ceil_mode=1), (size,), (kernel,))
+    assert axis.counts(include_pad=True) == padded
+    assert axis.counts(include_pad=False) == data
