@@ -2,8 +2,8 @@
 
 from presim.simulate.data import SimData, SimOptions
 from presim.simulate.kernel import CascadePort, KernelContext, KernelFunction
-from presim.simulate.result import Event, Fault, Fix, Left, Mismatch, SimResult, Verdict, Wait
-from presim.simulate.run import simulate
+from presim.simulate.result import Event, Fault, Fix, Left, Margin, Mismatch, SimResult, Verdict, Wait
+from presim.simulate.run import margins, simulate
 
 __all__ = [
     "CascadePort",
@@ -13,11 +13,13 @@ __all__ = [
     "KernelContext",
     "KernelFunction",
     "Left",
+    "Margin",
     "Mismatch",
     "SimData",
     "SimOptions",
     "SimResult",
     "Verdict",
     "Wait",
+    "margins",
     "simulate",
 ]

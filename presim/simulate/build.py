@@ -13,7 +13,7 @@ from presim.design import Worker as WorkerRow
 from presim.pools import Pool, Stream, StreamEnd, Wiring
 from presim.simulate.data import SimData, SimOptions, Watch
 from presim.simulate.engine import Actor, Goal
-from presim.simulate.host import Channel, Host, HostMemory, tap_order
+from presim.simulate.host import Channel, Host, HostMemory, reach
 from presim.simulate.invoke import CascadeLane
 from presim.simulate.kernel import TileModes
 from presim.simulate.lane import ENDLESS, Lane, poison_of
@@ -282,8 +282,7 @@ class WorldBuilder:
         for transfer in self.design.sequence:
             if transfer.direction == "drain":
                 fifo = self.fifos[transfer.fifo]
-                order = tap_order(transfer, elements_of(fifo.consumer_shape or fifo.shape))
-                count = int(order.max()) + 1 if order.size else 0
+                count = reach(transfer, elements_of(fifo.consumer_shape or fifo.shape))
                 sizes[transfer.tensor] = (max(count, sizes.get(transfer.tensor, (0, ""))[0]), fifo.dtype)
         return sizes
 
@@ -302,8 +301,16 @@ class WorldBuilder:
     def _watch(self, name: str, fifo: Fifo, lane: Lane, shape: tuple[int, ...]) -> Watch:
         expected = [e[name] for e in self.data.fifos if name in e] if self.data is not None else []
         watch = Watch(
-            name, fifo.producer.actor, lane, shape, expected, capture=fifo.name == name and name in self.options.capture
+            name,
+            fifo.producer.actor,
+            lane,
+            shape,
+            expected,
+            capture=fifo.name == name and name in self.options.capture,
+            digest=self.options.schedules > 0,
         )
+        if not watch.expected and watch.kept is None and not watch.digests:
+            return watch
         others = lane.after_publish
 
         def look(number: int) -> None:

@@ -93,6 +93,19 @@ def search(
     return Search(singles=tuple(found), joint=joint, any_depth=True, exhausted=budget.short)
 
 
+def least_depth(trial: Trial, pool: str, low: int, high: int) -> int | None:
+    """The least depth of a pool in [low, high] that runs; None = `high` does not."""
+    if trial(Changes(depths={pool: high})) is not True:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if trial(Changes(depths={pool: middle})) is True:
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
 def _single(budget: _Budget, pool: str, depths: Mapping[str, int], most: Mapping[str, int]) -> Found | None:
     if pool not in depths:
         return None

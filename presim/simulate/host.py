@@ -23,7 +23,7 @@ class Task:
 
     Attributes:
         transfer: what it moves.
-        end: objects of its channel after which it is over.
+        begin, end: numbers of its objects on the channel.
         over: all its objects are through.
         dropped: the channel's queue was full, the hardware forgot it.
     """
@@ -44,11 +44,14 @@ class Channel:
     Attributes:
         lane: objects that the tasks offer (fill) or take (drain).
         fills: direction.
+        elements: of one object.
         tasks: started and not known to be over, oldest first.
         started: tasks of this inference.
+        current: the task that moves.
+        host: woken when a task is over.
     """
 
-    __slots__ = ("array", "elements", "fills", "host", "lane", "orders", "started", "tasks")
+    __slots__ = ("current", "elements", "fills", "host", "lane", "orders", "started", "tasks")
 
     def __init__(self, fifo: str, *, fills: bool, elements: int) -> None:
         self.lane = Lane(fifo, "host", ENDLESS if fills else 0, ring=1)
@@ -56,7 +59,7 @@ class Channel:
         self.elements = elements
         self.tasks: list[Task] = []
         self.started = 0
-        self.array: Array | None = None
+        self.current: Task | None = None
         self.orders: dict[Transfer, NDArray[np.int64]] = {}
         self.host: Host | None = None
 
@@ -96,12 +99,11 @@ class Channel:
 
     def progress(self, number: int) -> None:
         """An object is through; ends the task whose last one it was."""
-        for task in self.tasks:
-            if not task.dropped and not task.over and task.end == number + 1:
-                task.over = True
-                if self.host is not None:
-                    self.host.wake()
-                return
+        task = self.task_of(number)
+        if task.end == number + 1:
+            task.over = True
+            if self.host is not None:
+                self.host.wake()
 
     def retire(self, task: Task) -> None:
         """A token came: the task and all before it are over and free their places."""
@@ -110,18 +112,25 @@ class Channel:
 
     def task_of(self, number: int) -> Task:
         """The task that an object belongs to."""
-        return next(t for t in self.tasks if not t.dropped and t.begin <= number < t.end)
+        task = self.current
+        if task is None or not task.begin <= number < task.end:
+            task = next(t for t in self.tasks if not t.dropped and t.begin <= number < t.end)
+            self.current = task
+        return task
 
-    def selection(self, number: int) -> tuple[Transfer, NDArray[np.int64]]:
-        """The transfer of an object and the elements of its tensor, in stream order."""
+    def selection(self, number: int) -> tuple[str, slice | NDArray[np.int64]]:
+        """The host tensor of an object and which of its elements it is, in stream order."""
         task = self.task_of(number)
         transfer = task.transfer
+        at = (number - task.begin) * self.elements
+        if not transfer.sizes:
+            at += transfer.offset
+            return transfer.tensor, slice(at, at + self.elements)
         order = self.orders.get(transfer)
         if order is None:
             order = tap_order(transfer, self.elements)
             self.orders[transfer] = order
-        at = (number - task.begin) * self.elements
-        return transfer, order[at : at + self.elements]
+        return transfer.tensor, order[at : at + self.elements]
 
 
 class Host(Actor):
@@ -255,6 +264,18 @@ def tap_order(transfer: Transfer, elements: int) -> NDArray[np.int64]:
     return transfer.offset + (np.arange(count, dtype=np.int64) if order is None else order)
 
 
+def reach(transfer: Transfer, elements: int) -> int:
+    """Elements that a host tensor has to have for a transfer.
+
+    Args:
+        transfer: of sound structure.
+        elements: of one object.
+    """
+    if not transfer.sizes:
+        return transfer.offset + transfer.objects * elements
+    return transfer.offset + 1 + sum((n - 1) * s for n, s in zip(transfer.sizes, transfer.strides, strict=True))
+
+
 class HostMemory:
     """Tensors of the host, one set per inference; fills read from it, drains write into it.
 
@@ -279,11 +300,11 @@ class HostMemory:
 
     def load(self, channel: Channel, number: int) -> None:
         """Bring an object of a fill to its channel."""
-        transfer, order = channel.selection(number)
-        tensor = self.inputs[self.inference].get(transfer.tensor)
+        name, selection = channel.selection(number)
+        tensor = self.inputs[self.inference].get(name)
         if tensor is None:
-            tensor = self.constants[transfer.tensor]
-        channel.lane.flat[0][...] = tensor.reshape(-1)[order]
+            tensor = self.constants[name]
+        channel.lane.flat[0][...] = tensor.reshape(-1)[selection]
 
     def store(self, channel: Channel, number: int) -> None:
         """Write an object of a drain where it belongs.
@@ -292,5 +313,5 @@ class HostMemory:
             SimFaultError: nobody wrote it.
         """
         channel.require_written(number)
-        transfer, order = channel.selection(number)
-        self.outputs[self.inference][transfer.tensor][order] = channel.lane.flat[0]
+        name, selection = channel.selection(number)
+        self.outputs[self.inference][name][selection] = channel.lane.flat[0]

@@ -122,14 +122,15 @@ class Lane:
         number = self.claimed
         self.claimed = number + count
         if self.written:
-            for k in range(number, number + count):
+            for k in (number,) if count == 1 else range(number, number + count):
                 self.written[k % self.ring] = 0
 
     def publish(self, count: int) -> None:
         """The filler hands over its oldest `count` objects."""
-        if self.after_publish is not None:
+        hook = self.after_publish
+        if hook is not None:
             for number in range(self.published, self.published + count):
-                self.after_publish(number)
+                hook(number)
         self.published += count
         waiter = self.drain_waiter
         if waiter is not None:
@@ -138,9 +139,10 @@ class Lane:
 
     def take(self, count: int) -> None:
         """The drainer takes `count` full objects; there have to be as many."""
-        if self.before_take is not None:
+        hook = self.before_take
+        if hook is not None:
             for number in range(self.taken, self.taken + count):
-                self.before_take(number)
+                hook(number)
         self.taken += count
 
     def free(self, count: int) -> None:
@@ -148,11 +150,12 @@ class Lane:
         number = self.freed
         self.freed = number + count
         if self.flat and not self.keep:
-            for k in range(number, number + count):
+            for k in (number,) if count == 1 else range(number, number + count):
                 self.flat[k % self.ring].fill(self.poison)
-        if self.after_free is not None:
+        hook = self.after_free
+        if hook is not None:
             for k in range(number, number + count):
-                self.after_free(k)
+                hook(k)
         waiter = self.fill_waiter
         if waiter is not None:
             self.fill_waiter = None

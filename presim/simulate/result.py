@@ -76,6 +76,16 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Margin:
+    """How much shallower a pool could be: `least` is the least depth that runs, None = not even `depth` does."""
+
+    fifo: str
+    side: str
+    depth: int
+    least: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
     """Something that is still there when the goal is reached.
 

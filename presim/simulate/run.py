@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from manifest.device import DEVICES, load_device
 from manifest.errors import Problem, RefusedError
-from presim.design import Call, Design
+from presim.design import Design
 from presim.pools import Pool, Wiring, wire
 from presim.simulate.build import Changes, World, WorldBuilder
 from presim.simulate.data import SimData, SimOptions, compare
 from presim.simulate.diagnose import Diagnosis, diagnose, stuck
 from presim.simulate.engine import Engine, Outcome
-from presim.simulate.fixes import Found, Search, search
+from presim.simulate.fixes import Found, Search, least_depth, search
+from presim.simulate.given import require_data
 from presim.simulate.lane import ENDLESS
-from presim.simulate.result import Fault, Fix, Left, MismatchError, SimFaultError, SimResult
+from presim.simulate.result import Fault, Fix, Left, Margin, MismatchError, SimFaultError, SimResult
 from presim.simulate.snapshot import Key, initial, judge, snapshot
 from presim.static.structure import structure
-from presim.steps import steps_of
 
 PATIENCE: Final = 200_000
 """Instructions after which it is first asked whether the goal is out of reach though something still moves."""
@@ -54,7 +54,7 @@ def simulate(design: Design, *, data: SimData | None = None, options: SimOptions
     options = options or SimOptions()
     _require_structure(design)
     if data is not None:
-        _require_data(design, data)
+        require_data(design, data)
         options = replace(options, inferences=len(data.inputs))
     return _Simulation(design, data, options).run()
 
@@ -65,23 +65,6 @@ def _require_structure(design: Design) -> None:
     )
     if problems:
         raise RefusedError(problems)
-
-
-def _require_data(design: Design, data: SimData) -> None:
-    keys = {k for k in (*(b.array for b in design.buffers), *(f.init_array for f in design.fifos)) if k is not None}
-    fills = {t.tensor for t in design.sequence if t.direction == "fill"}
-    called = {s.kernel for w in design.workers for s in steps_of(w.program) if isinstance(s, Call)}
-    missing = [(f"array {k!r}", "arrays") for k in sorted(keys - set(data.arrays))]
-    missing += [(f"kernel {k!r}", "kernels") for k in sorted(called - set(data.kernels))]
-    for index, inputs in enumerate(data.inputs):
-        absent = sorted(fills - set(inputs) - set(data.arrays))
-        missing += [(f"tensor {name!r}", f"inputs of inference {index}") for name in absent]
-    if not data.inputs:
-        missing.append(("input", "inputs"))
-    if missing:
-        raise RefusedError(
-            tuple(Problem(code="DESIGN-DATA", where=what, what=f"not among the {where}") for what, where in missing)
-        )
 
 
 class _Simulation:
@@ -276,6 +259,27 @@ class _Simulation:
             if outcome != "goal":
                 return world, None if outcome == "bound" else False
         return world, True
+
+
+def margins(design: Design, *, options: SimOptions | None = None) -> tuple[Margin, ...]:
+    """The least depth of every pool with which the design still runs, the others as they are.
+
+    Args:
+        design: of sound structure.
+        options: see `SimOptions`.
+
+    Raises:
+        RefusedError: the design's structure makes no sense.
+    """
+    _require_structure(design)
+    simulation = _Simulation(design, None, options or SimOptions())
+    found = []
+    for name, pool in simulation.wiring.pools.items():
+        if not pool.static:
+            least = least_depth(simulation.trial, name, max(1, pool.init_objects), pool.depth)
+            side = name.removeprefix(f"{pool.fifo}:")
+            found.append(Margin(fifo=pool.fifo, side=side, depth=pool.depth, least=least))
+    return tuple(found)
 
 
 def to_goal(world: World, engine: Engine) -> Outcome:

@@ -170,10 +170,7 @@ class DirectStream(StreamActor):
         """Move objects until an end has to wait."""
         source = self.source.part.lane
         targets = [target.part for target in self.targets]
-        log = self.log.append
-        while budget:
-            if self.done:
-                return budget
+        while budget and not self.done:
             if source.published == source.taken:
                 source.drain_waiter = self
                 return budget
@@ -183,24 +180,24 @@ class DirectStream(StreamActor):
                     lane.fill_waiter = self
                     return budget
             number = source.taken
-            log(("send", self.fifo, number))
+            self.log.append(("send", self.fifo, number))
             source.take(1)
-            written = source.is_written(number)
             for part in targets:
-                self._deliver(part, number, written)
+                self._deliver(part, number)
             source.free(1)
             self.operations += 2 + 2 * len(targets)
             self._count()
             budget -= 1
-        return 0
+        return budget
 
-    def _deliver(self, part: Part, number: int, written: bool) -> None:
+    def _deliver(self, part: Part, number: int) -> None:
         lane = part.lane
+        sent = self.source.part
         mine = lane.claimed
-        lane.claim(1)
-        lane.mark(mine, written)
+        lane.claimed = mine + 1
+        if lane.written:
+            lane.written[mine % lane.ring] = sent.lane.is_written(number)
         if lane.flat:
-            sent = self.source.part
             values = sent.lane.flat[number % sent.lane.ring]
             if sent.order is not None:
                 values = values[sent.order]

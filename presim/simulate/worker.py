@@ -38,7 +38,7 @@ class Port:
         lane = self.lane
         if lane.views:
             for number in range(first, first + count):
-                lane.views[number % lane.ring].flags.writeable = True
+                lane.views[number % lane.ring].setflags(write=True)
         if self.opaque and self.fills and lane.written:
             for number in range(first, first + count):
                 lane.written[number % lane.ring] = 1
@@ -49,7 +49,7 @@ class Port:
         if lane.views:
             first = self.oldest()
             for number in range(first, first + count):
-                lane.views[number % lane.ring].flags.writeable = False
+                lane.views[number % lane.ring].setflags(write=False)
 
 
 class Instruction:

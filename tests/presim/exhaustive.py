@@ -114,3 +114,61 @@ def least_depths(case: Mapping[str, Any], most: int) -> dict[str, int]:
                 found[name] = depth
                 break
     return found
+
+
+def pipeline_network(
+    case: Mapping[str, Any], depths: Mapping[tuple[str, str], int] | None = None
+) -> tuple[dict[str, list[Operation]], dict[str, int]]:
+    """A pipeline of `random_pipelines` as processes and semaphores.
+
+    Every end of a fifo has a pool, a stream takes a full object at its source and an empty one at every target before
+    anything is handed on. A worker runs its program once more than there are inferences; the host starts all tasks of
+    an inference and waits for the outputs.
+    """
+    processes: dict[str, list[Operation]] = {}
+    values: dict[str, int] = {}
+    total = case["inferences"]
+    for name, fifo in case["fifos"].items():
+        for side in (fifo["producer"], *fifo["consumers"]):
+            depth = (depths or {}).get((name, side), fifo["depths"][side])
+            by_host = side == "host"
+            values[f"{name}@{side} full"] = 0
+            values[f"{name}@{side} free"] = 0 if by_host else depth
+        source, targets = f"{name}@{fifo['producer']}", [f"{name}@{c}" for c in fifo["consumers"]]
+        one: list[Operation] = [("dec", f"{source} full", 1), *(("dec", f"{t} free", 1) for t in targets)]
+        one += [*(("inc", f"{t} full", 1) for t in targets), ("inc", f"{source} free", 1)]
+        processes[f"stream {name}"] = one * (fifo["objects"] * (total + 1))
+    for worker, program in case["workers"].items():
+        processes[worker] = _unrolled(case, worker, program, total + 1)
+    host: list[Operation] = []
+    for _ in range(total):
+        ends = [(n, f) for n, f in case["fifos"].items() if "host" in (f["producer"], *f["consumers"])]
+        for name, fifo in ends:
+            host.append(("inc", f"{name}@host {'full' if fifo['producer'] == 'host' else 'free'}", fifo["objects"]))
+        host += [("dec", f"{name}@host full", f["objects"]) for name, f in ends if "host" in f["consumers"]]
+    processes["host"] = host
+    return processes, values
+
+
+def _unrolled(case: Mapping[str, Any], worker: str, program: Sequence[Any], passes: int) -> list[Operation]:
+    held: dict[str, int] = {}
+    made: list[Operation] = []
+    for _ in range(passes):
+        for kind, name, n in program:
+            produces = case["fifos"][name]["producer"] == worker
+            first, second = ("free", "full") if produces else ("full", "free")
+            if kind == "acquire":
+                new = max(0, n - held.get(name, 0))
+                held[name] = held.get(name, 0) + new
+                made += [("dec", f"{name}@{worker} {first}", new)] if new else []
+            else:
+                held[name] -= n
+                made.append(("inc", f"{name}@{worker} {second}", n))
+    return made
+
+
+def pipeline_runs(case: Mapping[str, Any], depths: Mapping[tuple[str, str], int] | None = None) -> bool:
+    """Whether the host gets all it waits for; every interleaving has to say the same."""
+    found = explore(*pipeline_network(case, depths), goal=["host"])
+    assert found.always_through or found.never_through
+    return found.always_through

@@ -194,12 +194,29 @@ def test_poison_is_told_apart_by_type(dtype: str) -> None:
 def test_what_a_design_names_and_nobody_gives_is_refused_all_at_once() -> None:
     s = copier(loop(4, *move("x", "y", kernel="other")), kernels=("other",))
     s.buffers.append(Buffer(name="b", tile=None, shape=(2,), dtype="int8", array="t000001"))
+    s.buffers.append(Buffer(name="c", tile=None, shape=(2,), dtype="int8", array="t000002"))
+    s.buffers.append(Buffer(name="d", tile=None, shape=(2,), dtype="int8", array="t000003"))
+    arrays = {"t000002": np.zeros(3, np.int8), "t000003": np.array([1, 128])}
     with pytest.raises(RefusedError) as caught:
-        simulate(s.design(), data=SimData(kernels=KERNELS, inputs=[{}, {"x": numbers(4)}]))
-    text = str(caught.value)
+        simulate(s.design(), data=SimData(kernels=KERNELS, inputs=[{}, {"x": numbers(4)}], arrays=arrays))
     assert {p.code for p in caught.value.problems} == {"DESIGN-DATA"}
-    assert all(word in text for word in ("array 't000001'", "kernel 'other'", "tensor 'x'", "inference 0"))
-    assert len(caught.value.problems) == 3
+    lines = [p.line() for p in caught.value.problems]
+    assert len(lines) == 5
+    words = ("array 't000001'", "has 3 elements, expected 2", "no int8", "kernel 'other'", "tensor 'x' of inference 0")
+    assert all(any(word in line for line in lines) for word in words), lines
+
+
+@pytest.mark.parametrize(
+    ("elements", "value", "fine"), [(16, 0, True), (15, 0, False), (16, 1 << 31, False), (16, 0.5, False)]
+)
+def test_inputs_have_the_elements_and_the_type_of_their_fifo(elements: int, value: float, fine: bool) -> None:
+    s = copier(loop(4, *move("x", "y")))
+    x = np.full(elements, value)
+    if fine:
+        assert s.run_with([{"x": x}]).verdict == "completes"
+    else:
+        with pytest.raises(RefusedError, match="tensor 'x' of inference 0"):
+            s.run_with([{"x": x}])
 
 
 def test_a_tensor_that_nobody_drains_is_named() -> None:
