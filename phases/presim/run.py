@@ -19,6 +19,7 @@ from phases.port import Port, write_phase
 from phases.presim.collect import Collected, collect
 from phases.presim.options import OPTIONS, PresimOptions
 from phases.presim.planning import plan_all
+from phases.presim.predicting import predict
 from phases.presim.records import record_files
 from phases.presim.regress import TEST_FILE, suite_text
 from phases.presim.source import Source, source_of
@@ -33,6 +34,7 @@ from presim.directives import Directives
 
 PHASE: Final = "presim"
 RUN: Final = "reports/run.json"
+TRACE: Final = "reports/trace.json"
 Planner = Callable[[Source, Device, Directives, Clearance], tuple[Design, ...]]
 
 
@@ -62,8 +64,10 @@ def run(
     designs = planner(source, device, options.directives, clearance)
     again = planner(source_of(port), device, options.directives, clearance)
     records = record_files(port.read, port.state.files)
+    clock.step("predicting times")
+    predicted = predict(designs, device, batch=options.batch)
     collected = collect(
-        source, designs, again, options, device=device, records=records, regimes=(), progress=clock.step
+        source, designs, again, options, device=device, records=records, regimes=predicted.regimes, progress=clock.step
     )
     clock.step("judging and writing")
     written = {
@@ -82,11 +86,15 @@ def run(
     )
     files = {**written, f"gates/{PHASE}.json": report_to_json(report)}
     files |= _reports(options, source, report, collected, designs)
+    if predicted.trace:
+        files[TRACE] = predicted.trace
     files[RUN] = canonical_json({**_clocks(port), PHASE: clock.record()})
     write_phase(options.out, PHASE, files, options.person)
     append_step_summary(render_markdown(report), os.environ)
     clock.end()
     _tell(console, options, report, designs)
+    for line in predicted.lines:
+        console.print(cli.plain(line))
     return OK if report.passed else GATE_NOT_PASSED
 
 
