@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from manifest.model import QRANGE, Manifest, Op, Requantization, Tensor
 from presim.kernels.part import Part
-from presim.kernels.units import Form, Forms, integer, moved_axis, promotions, refuse, summands, window_counts
+from presim.kernels.units import Form, Forms, integer, moved_axis, promotions, refuse, spread, summands, window_counts
 
 Finish = Literal["exact", "clamp", "round"]
 
@@ -128,7 +128,7 @@ class Scene:
         """Bits by which the integer that is rounded is finer than the manifest's multipliers presume."""
         if self.op.type in PRODUCTS:
             return promotions(self.op)
-        return (self.x_form.promotion,)
+        return self.x_form.promotion
 
     def pairs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Multipliers and shifts as the kernel applies them: one, one per channel, per input or per count.
@@ -143,13 +143,15 @@ class Scene:
             return self._pairs_of_counts(multipliers, [s + raised[0] for s in shifts])
         size = max(len(multipliers), len(shifts), len(raised))
         many = spread(multipliers, size), spread(shifts, size), spread(raised, size)
-        first, last = (0, 1) if size == 1 else (self.part.out_first, self.part.out_first + self.count)
-        return many[0][first:last], tuple(s + r for s, r in zip(many[1], many[2], strict=True))[first:last]
+        rank = len(self.y.shape)
+        split = size > 1 and (self.op.type in PRODUCTS or self.channel_axis() == (1 if rank == 4 else rank - 1))
+        wanted = slice(self.part.out_first, self.part.out_first + self.count) if split else slice(None)
+        return many[0][wanted], tuple(s + r for s, r in zip(many[1], many[2], strict=True))[wanted]
 
     def _pairs_of_inputs(
         self, multipliers: Sequence[int], shifts: Sequence[int]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        raised = [self.forms.of(n).promotion for n in self.op.inputs]
+        raised = [self.forms.of(n).promotion[0] for n in self.op.inputs]
         most = max(raised)
         if self.op.type == "Add":
             aligned = tuple(m << (most - r) for m, r in zip(multipliers, raised, strict=True))
@@ -188,18 +190,13 @@ class Scene:
         return 32 if self.x_form.bound * common < 1 << 31 else 64
 
     def accumulator_shifts(self) -> tuple[int, ...]:
-        """Left shifts of the accumulator in front of the bias; the same for all channels of an exact result."""
+        """Left shifts of the accumulator in front of the bias."""
         found = promotions(self.op)
-        if self.finish == "exact":
-            return (max(found),)
         return found if len(found) == 1 else found[self.part.out_first : self.part.out_first + self.count]
 
     def bias_shifts(self) -> tuple[int, ...]:
         """Left shifts of the bias, 1 or one per channel of the op."""
         given = self.op.bias.shifts if self.op.bias is not None and self.op.bias.kind == "shifted" else (0,)
-        if self.finish == "exact":
-            most = max(promotions(self.op))
-            return tuple(s + most for s in given)
         return tuple(max(0, s) for s in given)
 
     def output_dtype(self) -> str:
@@ -285,11 +282,6 @@ def number_of(op: Op, name: str) -> float:
 def channel_count(shape: tuple[int, ...]) -> int:
     """Channels of a tensor: axis 1 at rank 4, else the last axis."""
     return shape[1] if len(shape) == 4 else (shape[-1] if shape else 1)
-
-
-def spread(values: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """One value for each of `size`."""
-    return values * size if len(values) == 1 else values
 
 
 def scene(op: Op, manifest: Manifest | Forms, part: Part) -> Scene:

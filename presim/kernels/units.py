@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeVar
 
 from manifest.errors import Problem, RefusedError
 from manifest.model import QRANGE, Manifest, Op, Tensor
+
+T = TypeVar("T")
 
 
 def refuse(op: Op, what: str, *, expected: str = "", got: str = "", remedy: str = "") -> RefusedError:
@@ -38,7 +40,8 @@ class Form:
     Attributes:
         units: exact value of one, 1 or one per channel.
         axis: channel axis where there are several.
-        promotion: bits by which the unit is finer than the one that the manifest's multipliers are for.
+        promotion: bits by which the unit is finer than the one that the manifest's multipliers are for, 1 or as
+            many as there are units.
         zero_point: of codes; 0 for accumulators.
         bound: largest |integer - zero point|.
         dtype: storage, numpy's name.
@@ -46,15 +49,10 @@ class Form:
 
     units: tuple[Fraction, ...]
     axis: int | None = None
-    promotion: int = 0
+    promotion: tuple[int, ...] = (0,)
     zero_point: int = 0
     bound: int
     dtype: str
-
-    @property
-    def nominal(self) -> tuple[Fraction, ...]:
-        """The units that the manifest's multipliers are for."""
-        return tuple(u * (1 << self.promotion) for u in self.units)
 
 
 def accumulator_dtype(op: Op, bound: int) -> str:
@@ -68,6 +66,11 @@ def common_unit(units: list[Fraction]) -> Fraction:
     """The largest unit of which all are whole multiples."""
     denominator = math.lcm(*(u.denominator for u in units))
     return Fraction(math.gcd(*(u.numerator * (denominator // u.denominator) for u in units)), denominator)
+
+
+def spread(values: tuple[T, ...], size: int) -> tuple[T, ...]:
+    """One value for each of `size`."""
+    return values * size if len(values) == 1 else values
 
 
 def integers(value: object) -> tuple[int, ...]:
@@ -169,15 +172,16 @@ def _product(forms: Forms, op: Op) -> Form:
         raise refuse(op, "operands without scale")
     alpha = real(op, "alpha", 1.0) if op.type == "Gemm" else Fraction(1)
     lefts, rights = ([Fraction(s) for s in q.scales] for q in (left.quant, right.quant))
-    units = [alpha * a * b for a in lefts for b in rights]
+    products = [alpha * a * b for a in lefts for b in rights]
+    raised = promotions(op)
+    size = max(len(products), len(raised))
+    units = [u / (1 << r) for u, r in zip(spread(tuple(products), size), spread(raised, size), strict=True)]
     rank = len(forms.tensors[op.outputs[0]].shape)
-    axis = None if len(units) == 1 else (1 if op.type == "Conv" else rank - 1)
-    lowest, highest = min(promotions(op)), max(promotions(op))
-    bound = (op.accumulator.bound if op.accumulator is not None else (1 << 31)) << (highest - lowest)
+    bound = op.accumulator.bound if op.accumulator is not None else 1 << 31
     return Form(
-        units=tuple(u / (1 << highest) for u in units),
-        axis=axis,
-        promotion=highest,
+        units=tuple(units),
+        axis=None if size == 1 else (1 if op.type == "Conv" else rank - 1),
+        promotion=raised,
         bound=bound,
         dtype=accumulator_dtype(op, bound),
     )
@@ -188,12 +192,12 @@ def summands(forms: Forms, op: Op) -> tuple[Form, tuple[int, ...]]:
     given = [forms.of(n) for n in op.inputs]
     if any(len(f.units) > 1 for f in given):
         raise refuse(op, "operands with one scale per channel are added without rounding")
-    promotion = max(f.promotion for f in given)
-    unit = common_unit([f.nominal[0] for f in given]) / (1 << promotion)
+    promotion = max(f.promotion[0] for f in given)
+    unit = common_unit([f.units[0] * (1 << f.promotion[0]) for f in given]) / (1 << promotion)
     factors = tuple(int(f.units[0] / unit) for f in given)
     sizes = [k * f.bound for k, f in zip(factors, given, strict=True)]
     bound = sum(sizes) if op.type == "Add" else max(sizes)
-    form = Form(units=(unit,), promotion=promotion, bound=bound, dtype=accumulator_dtype(op, bound))
+    form = Form(units=(unit,), promotion=(promotion,), bound=bound, dtype=accumulator_dtype(op, bound))
     return form, factors
 
 
@@ -203,6 +207,8 @@ def _sum(forms: Forms, op: Op) -> Form:
 
 def _average(forms: Forms, op: Op) -> Form:
     x = forms.of(op.inputs[0])
+    if len(x.units) > 1 and op.type == "AveragePool":
+        raise refuse(op, "an average of accumulators with one unit per channel")
     shape, output = forms.tensors[op.inputs[0]].shape, forms.tensors[op.outputs[0]].shape
     common = math.lcm(*window_counts(op, shape, output))
     factor = real(op, "factor", 1.0) / common

@@ -111,10 +111,13 @@ class Bench:
         return checked(out, shape)
 
     def whole(self, op: Op, values: Mapping[str, Array], part: Part) -> Array:
-        inputs = [o for n in op.inputs[:2] if n and n in values for o in to_objects(values[n])]
+        operands = [to_objects(values[n]) for n in op.inputs[:2] if n and n in values]
         shape = self.shape(op, part)
         out = self.empty(op, shape)
-        self.call(op, part, {}, *inputs, *self.buffers(op, part), *out)
+        if self.changes.get("bundled"):
+            self.call(op, part, {}, *operands, *self.buffers(op, part), out)
+        else:
+            self.call(op, part, {}, *(o for objects in operands for o in objects), *self.buffers(op, part), *out)
         return checked(out, shape)
 
     def pooled(self, op: Op, values: Mapping[str, Array], part: Part) -> Array:

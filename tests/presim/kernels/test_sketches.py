@@ -1,0 +1,215 @@
+"""Small graphs for what real models seldom have, against the oracle."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manifest.model import Op
+from manifest.onnx_import import Imported
+from oracle.run import Oracle
+from presim.kernels.attributes import Part, form_of, kernel_of
+from tests.presim.kernels.driver import Bench
+from tests.qdq_models import Sketch, feeds_for, op_of
+
+RNG = np.random.default_rng(11)
+
+
+def codes(*shape: int, low: int = -127, high: int = 128) -> Any:
+    return RNG.integers(low, high, shape)
+
+
+def run(imported: Imported, parts: Callable[[Op], list[Part]] = lambda op: [Part()]) -> set[str]:
+    """Check every op on the array; returns the kernels that ran."""
+    manifest = imported.manifest
+    feeds = feeds_for(imported, 3)
+    tensors = Oracle(manifest, imported.arrays).run(feeds, arithmetic="target", keep="stored")
+    bench = Bench(manifest=manifest, arrays=imported.arrays)
+    kinds = set()
+    for op in manifest.ops:
+        if op.where == "host" or manifest.tensor(op.outputs[0]).dtype == "float32":
+            continue
+        wanted = tensors[op.outputs[0]]
+        assert len(np.unique(wanted)) > 2, "the case says nothing"
+        for feed in range(3):
+            inputs = {n: tensors[n][feed] for n in op.inputs if n in tensors}
+            for part in parts(op):
+                got = bench.run(op, inputs, part)
+                axis = 1 if got.ndim == 4 else got.ndim - 1
+                channels = slice(part.out_first, part.out_first + got.shape[axis])
+                cut = wanted[feed][(slice(None),) * axis + (channels,)]
+                np.testing.assert_array_equal(got, cut, err_msg=f"{op.type} {part}")
+                kinds.add(part.kernel or kernel_of(op, manifest))
+    return kinds
+
+
+def halves(op: Op) -> list[Part]:
+    return [Part(), Part(out_count=8), Part(out_first=8)] if op.type in ("Conv", "AveragePool", "MaxPool") else [Part()]
+
+
+@pytest.mark.parametrize(
+    ("group", "inputs"), [(1, 3), (12, 1), (3, 4), (2, 6)], ids=["plain", "depthwise", "grouped", "two groups"]
+)
+@pytest.mark.parametrize("window", [{}, {"dilations": [2, 3], "pads": [3, 0, 1, 5], "strides": [2, 1]}])
+def test_convolutions(group: int, inputs: int, window: dict[str, Any]) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (2, group * inputs, 7, 9)), 2**-4, 3, out="xd")
+    scales = np.float32(2.0) ** RNG.integers(-9, -5, 12)
+    w = s.weight(codes(12, inputs, 3, 2), scales, axis=0)
+    bias = s.weight(codes(12) * 50, scales * np.float32(2**-4), dtype=np.int32, axis=0)
+    s.qdq(s.node("Conv", [x, w, bias], group=group, **window), 2**-3, -9, out="y")
+    s.output("y")
+    assert run(s.load(), halves) == {"conv"}
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_bias_finer_than_the_products_promotes_the_accumulator(exact: bool) -> None:
+    """Different shifts per channel; an unrounded result is promoted by the largest."""
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 3, 4, 4)), 2**-3, out="xd")
+    w = s.weight(codes(4, 3, 1, 1), [2**-5] * 4, axis=0)
+    bias = s.weight(codes(4), np.array([2**-10, 2**-8, 2**-11, 2**-6], np.float32), axis=0)
+    y = s.node("Conv", [x, w, bias])
+    if exact:
+        y = s.node("Relu", [y])
+        s.output(s.qdq(y, 2**-1, 5, out="y"))
+        s.output(s.node("Transpose", [y], "z", perm=[0, 2, 3, 1]))
+    else:
+        s.output(s.qdq(y, 2**-1, 5, out="y"))
+    imported = s.load()
+    assert op_of(imported.manifest, "Conv").bias.shifts == (-2, 0, -3, 2)  # type: ignore[union-attr]
+    kinds = run(imported)
+    assert "conv" in kinds
+    if exact:
+        form = form_of(imported.manifest, op_of(imported.manifest, "Conv").outputs[0])
+        assert form.promotion == (2, 0, 3, 0)
+        assert form.units == tuple(Fraction(1, 1 << k) for k in (10, 8, 11, 8))
+
+
+@pytest.mark.parametrize("include", [0, 1])
+@pytest.mark.parametrize("scale", [2**-4, 0.07])
+def test_averages_of_windows_of_different_sizes(include: int, scale: float) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 9, 6, 7)), scale, 9, out="xd")
+    pads: dict[str, Any] = {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 2], "ceil_mode": 1}
+    s.qdq(s.node("AveragePool", [x], count_include_pad=include, **pads), 2**-5, -7, out="y")
+    s.output("y")
+    assert run(s.load(), halves) == {"average_pool"}
+
+
+def test_pools_and_sums_of_accumulators() -> None:
+    """Conv -> Relu, MaxPool, GlobalAveragePool and Add without rounding between them."""
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 3, 6, 6)), 2**-4, 1, out="xd")
+    one = s.node("Conv", [x, s.weight(codes(5, 3, 1, 1), 2**-6)])
+    two = s.node("Conv", [x, s.weight(codes(5, 3, 1, 1), 2**-4)])
+    total = s.node("Add", [s.node("Relu", [one]), two])
+    pooled = s.node("MaxPool", [total], kernel_shape=[2, 2], strides=[2, 2])
+    clipped = s.node("Clip", [pooled, s.const(-64.0), s.const(30.0)])
+    s.output(s.qdq(s.node("GlobalAveragePool", [clipped]), 2**-2, out="y"))
+    s.output(s.qdq(pooled, 2**1, 4, out="z"))
+    s.output(s.qdq(clipped, 2**-1, 4, out="c"))
+    kinds = run(s.load())
+    assert kinds == {"conv", "relu", "add", "max_pool", "clip", "global_average_pool", "requantize"}
+
+
+@pytest.mark.parametrize("axis", [1, 3])
+def test_concat_beside_each_other(axis: int) -> None:
+    s = Sketch()
+    shapes = [(1, 3, 4, 5), (1, 9, 4, 5)] if axis == 1 else [(1, 3, 4, 5), (1, 3, 4, 2)]
+    a = s.qdq(s.input("a", shapes[0]), 2**-4, 1, out="ad")
+    b = s.qdq(s.input("b", shapes[1]), 0.11, -20, out="bd")
+    fixed = s.weight(codes(1, 3, 4, 5), 2**-5, 3)
+    s.output(s.qdq(s.node("Concat", [a, fixed, b], axis=axis), 2**-3, 7, out="y"))
+    assert run(s.load()) == {"concat"}
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_concat_one_behind_the_other_requantizes_each(axis: int) -> None:
+    s = Sketch()
+    a = s.qdq(s.input("a", (1, 3, 4, 5)), 2**-4, 1, out="ad")
+    b = s.qdq(s.input("b", (1, 3, 4, 5)), 0.11, -20, out="bd")
+    s.output(s.qdq(s.node("Concat", [a, b], axis=axis), 2**-3, 7, out="y"))
+    imported = s.load()
+    manifest, op = imported.manifest, op_of(imported.manifest, "Concat")
+    tensors = Oracle(manifest, imported.arrays).run(feeds_for(imported, 1), arithmetic="target", keep="stored")
+    bench = Bench(manifest=manifest, arrays=imported.arrays)
+    inputs = {n: tensors[n][0] for n in op.inputs}
+    parts = [bench.run(op, inputs, Part(kernel="requantize", operand=i)) for i in (0, 1)]
+    np.testing.assert_array_equal(np.concatenate(parts, axis), tensors[op.outputs[0]][0])
+
+
+@pytest.mark.parametrize("shape", [(), (1, 5, 1, 1), (5, 1, 1), (1, 1, 4, 1), (1, 5, 4, 6), (6,)])
+@pytest.mark.parametrize("kind", ["Add", "Mul"])
+def test_constants_of_any_extent(kind: str, shape: tuple[int, ...]) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 5, 4, 6)), 2**-4, 1, out="xd")
+    c = s.weight(codes(*shape) if shape else 77, 2**-5, 3)
+    s.output(s.qdq(s.node(kind, [c, x] if kind == "Add" else [x, c]), 2**-3, 7, out="y"))
+    parts = [Part(), Part(out_count=3), Part(out_first=3, out_count=2)]
+    assert run(s.load(), lambda op: parts) == {kind.lower()}
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 1, 1), (1, 1, 4, 6), (1, 1, 1, 1), (1, 5, 4, 1), (2, 5, 4, 6)])
+def test_sums_of_activations_that_are_broadcast(shape: tuple[int, ...]) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (2, 5, 4, 6)), 2**-4, 1, out="xd")
+    b = s.qdq(s.input("b", shape), 0.3, -3, out="bd")
+    s.output(s.qdq(s.node("Add", [x, b]), 2**-3, 7, out="y"))
+    assert run(s.load()) == {"add"}
+
+
+def test_products_of_rank_4_have_a_multiplier_per_column() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 2, 3, 6)), 0.1, 1, out="xd")
+    w = s.weight(codes(6, 4), [0.02, 0.5, 0.004, 0.1], axis=1)
+    y = s.node("MatMul", [x, w])
+    s.output(s.qdq(y, 0.3, 7, out="y"))
+    assert run(s.load()) == {"matmul"}
+    s.qdq(s.node("Relu", [y]), 0.2, out="z")
+    s.output("z")
+    assert run(s.load()) == {"matmul", "requantize", "relu"}
+
+
+def test_products_of_activations_and_with_a_constant_on_the_left() -> None:
+    s = Sketch()
+    a = s.qdq(s.input("a", (2, 3, 4)), 0.1, 1, out="ad")
+    b = s.qdq(s.input("b", (2, 4, 5)), 0.2, -4, out="bd")
+    s.output(s.qdq(s.node("MatMul", [a, b]), 0.5, 7, out="y"))
+    s.output(s.qdq(s.node("MatMul", [s.weight(codes(5, 3), 0.01, 2), a]), 0.05, out="z"))
+    assert run(s.load()) == {"matmul"}
+
+
+def test_a_transposed_gemm_takes_whole_operands() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (4, 3)), 0.1, 1, out="xd")
+    y = s.node("Gemm", [x, s.weight(codes(5, 4), 0.01)], transA=1, transB=1, alpha=0.5)
+    s.output(s.qdq(y, 0.05, out="y"))
+    assert run(s.load()) == {"matmul"}
+
+
+def test_moves_that_also_requantize() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 3, 4, 5)), 2**-4, 1, out="xd")
+    s.output(s.qdq(s.node("Transpose", [x], perm=[0, 3, 1, 2]), 0.11, -5, out="y"))
+    s.output(s.qdq(s.node("Flatten", [x]), 2**-3, out="z"))
+    s.output(s.qdq(s.node("Reshape", [x, s.const([1, 6, 2, 5], np.int64)]), 2**-5, out="r"))
+    w = s.weight(codes(4, 3, 1, 1), [0.1, 0.02, 0.3, 0.004], axis=0)
+    s.output(s.qdq(s.node("Transpose", [s.node("Conv", [x, w])], perm=[0, 2, 1, 3]), 0.2, out="t"))
+    assert run(s.load()) == {"transpose", "flatten", "reshape", "conv"}
+
+
+def test_codes_through_a_table() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 3, 4, 5)), 0.1, 9, np.uint8, out="xd")
+    s.output(s.qdq(x, 0.13, 7, out="y"))
+    imported = s.load()
+    (op,) = (o for o in imported.manifest.ops if o.where == "npu")
+    assert op.requant is not None
+    tabled = replace(op, requant=replace(op.requant, target="lut", lut="t999999"))
+    manifest = replace(imported.manifest, ops=tuple(tabled if o is op else o for o in imported.manifest.ops))
+    arrays = {**imported.arrays, "t999999": RNG.permutation(256).astype(np.uint8).view(np.int8)}
+    assert run(replace(imported, manifest=manifest, arrays=arrays)) == {"lut"}
