@@ -104,6 +104,7 @@ class Fifo:
     init_objects: int = 0
     tensor: str = ""
     consumer_shape: tuple[int, ...] = ()
+    arbiter: str = ""
     form: tuple[int, ...] = ()
     slices: tuple[Slice, ...] = ()
 

@@ -18,7 +18,7 @@ from presim.simulate.invoke import CascadeLane
 from presim.simulate.kernel import TileModes
 from presim.simulate.lane import ENDLESS, Lane, poison_of
 from presim.simulate.program import Compiler
-from presim.simulate.stream import Part, StreamActor, order_of, stream_actor
+from presim.simulate.stream import Arbiter, Part, StreamActor, order_of, stream_actor
 from presim.simulate.worker import Port, Worker
 from presim.steps import elements_of, side_of, steps_of
 
@@ -27,10 +27,11 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What a trial changes: depth or objects at the start, by pool."""
+    """What a trial changes: depth or objects at the start, by pool; circuits in place of shared arbiters."""
 
     depths: Mapping[str, int] = field(default_factory=dict)
     initials: Mapping[str, int] = field(default_factory=dict)
+    circuits: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,6 +87,7 @@ class WorldBuilder:
         self.lanes: dict[str, tuple[Lane, ...]] = {}
         self.channels: dict[str, Channel] = {}
         self.buffers: dict[str, Any] = {}
+        self.arbiters: dict[str, Arbiter] = {}
         self.opaque = {w.name: not any(isinstance(s, Call) for s in steps_of(w.program)) for w in design.workers}
 
     def build(self) -> World:
@@ -171,13 +173,25 @@ class WorldBuilder:
                 first, last = turn == 0, turn == stream.repeat_count - 1
                 source += [Part(p.lane, p.elements, opens=first, closes=last, order=p.order) for p in once]
         targets = [self._parts(fifo, end, sends=False) for end in stream.targets]
-        actor = stream_actor(fifo.name, source, targets, limit=self._limit(fifo, stream), log=self.options.log_events)
+        actor = stream_actor(
+            fifo.name,
+            source,
+            targets,
+            limit=self._limit(fifo, stream),
+            log=self.options.log_events,
+            arbiter=self._arbiter(fifo),
+        )
         for part in once:
             part.lane.drainer = actor
         for target in targets:
             for part in target:
                 part.lane.filler = actor
         return actor
+
+    def _arbiter(self, fifo: Fifo) -> Arbiter | None:
+        if not fifo.arbiter or self.changes.circuits:
+            return None
+        return self.arbiters.setdefault(fifo.arbiter, Arbiter(fifo.arbiter))
 
     def _limit(self, fifo: Fifo, stream: Stream) -> int | None:
         if fifo.iter_count is None:

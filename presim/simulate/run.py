@@ -74,6 +74,7 @@ class _Simulation:
         self.options = options
         arch = load_device(design.device).arch if design.device in DEVICES else "aie2"
         self.wiring: Wiring = wire(design, arch)
+        self.arbitrated = any(f.arbiter for f in design.fifos)
 
     def run(self) -> SimResult:
         if not any(t.wait and t.direction == "drain" for t in self.design.sequence):
@@ -83,7 +84,10 @@ class _Simulation:
             )
         base = self.once(None)
         for seed in range(self.options.schedules):
-            difference = self.difference(base, self.once(seed))
+            other = self.once(seed)
+            if self.arbitrated and {base.result.verdict, other.result.verdict} & {"deadlock", "starvation"}:
+                return self.arbitration(base, other, seed)
+            difference = self.difference(base, other)
             if difference:
                 text = f"nondeterministic: schedule {seed} and round-robin differ in {difference}"
                 return replace(base.result, verdict="nondeterministic", text=text, schedules=seed + 2)
@@ -91,6 +95,18 @@ class _Simulation:
         if result.verdict == "deadlock" and base.diagnosis is not None and self.options.search_fix:
             return self.mend(result, base.diagnosis)
         return result
+
+    def arbitration(self, base: _Run, other: _Run, seed: int) -> SimResult:
+        """Flows that share an arbiter hang in some order: one is enough, the hardware has its own."""
+        stuck = base if base.result.verdict in {"deadlock", "starvation"} else other
+        result = replace(stuck.result, schedules=seed + 2)
+        if stuck.diagnosis is None:
+            return result
+        note = "" if base.result.verdict == other.result.verdict else "; other orders of arbitration get through"
+        if self.attempt(Changes(circuits=True))[1]:
+            hint = "circuits of their own for the flows of the arbiter let it run"
+            return explain(result, stuck.diagnosis, Search(any_depth=False), self.wiring.pools, hint=hint + note)
+        return self.mend(result, stuck.diagnosis)
 
     def once(self, seed: int | None) -> _Run:
         """One schedule over all inferences."""
@@ -305,7 +321,9 @@ def _wrong(error: MismatchError) -> SimResult:
     return SimResult(verdict="wrong_data", text=text, mismatch=m)
 
 
-def explain(result: SimResult, diagnosis: Diagnosis, found: Search, pools: Mapping[str, Pool]) -> SimResult:
+def explain(
+    result: SimResult, diagnosis: Diagnosis, found: Search, pools: Mapping[str, Pool], *, hint: str = ""
+) -> SimResult:
     """Put what the search found into the result of a deadlock."""
     waits = "; ".join(
         f"{w.actor} waits to {w.op} {w.need} of fifo {w.fifo!r} ({w.have} {'there' if w.kind == 'full' else 'free'})"
@@ -316,7 +334,8 @@ def explain(result: SimResult, diagnosis: Diagnosis, found: Search, pools: Mappi
     fixes = singles[0] if singles else together
     if not fixes and not diagnosis.cycle:
         return replace(result, verdict="starvation", text=f"starvation: {diagnosis.reason or waits}", hint="")
-    hint = _hint(found, diagnosis) if not fixes or found.exhausted else ""
+    if not hint and (not fixes or found.exhausted):
+        hint = _hint(found, diagnosis)
     mend = " and ".join(_fix_text(f, pools) for f in fixes)
     text = f"deadlock: {waits}" + (f"; {mend}" if mend else "") + (f"; {hint}" if hint else "")
     return replace(result, text=text, fixes=fixes, alternatives=tuple(f[0] for f in singles[1:]), hint=hint)

@@ -161,6 +161,60 @@ class StreamActor(Actor):
         return "its chain has made all its passes (iter_count)" if self.done else ""
 
 
+class Arbiter:
+    """A port of a stream switch that packet flows share: one at a time, from its first word to its last."""
+
+    __slots__ = ("lane", "owner", "waiters")
+
+    def __init__(self, name: str) -> None:
+        self.lane = Lane(f"arbiter {name}", f"arbiter {name}", 1)
+        self.owner: StreamActor | None = None
+        self.waiters: list[StreamActor] = []
+
+
+class PacketStream(StreamActor):
+    """A stream that shares an arbiter: it takes it as soon as it has something to send, and waits for room with it."""
+
+    __slots__ = ("arbiter",)
+
+    arbiter: Arbiter
+
+    def run(self, budget: int) -> int:
+        """Move pieces until an end, or another flow, is in the way."""
+        arbiter = self.arbiter
+        while budget and not self.done:
+            if arbiter.owner is not self:
+                lane = self.source.part.lane
+                if self.source.opening() and lane.tokens() < 1:
+                    lane.drain_waiter = self
+                    return budget
+                if arbiter.owner is not None:
+                    arbiter.waiters.append(self)
+                    return budget
+                arbiter.owner = self
+            if not self._ready():
+                return budget
+            self._open()
+            self._move(min(self.source.rest(), *(target.rest() for target in self.targets)))
+            if self.source.opening():
+                arbiter.owner = None
+                waiters, arbiter.waiters = arbiter.waiters, []
+                for waiter in waiters:
+                    waiter.wake()
+            budget -= 1
+        return budget
+
+    def needs(self) -> list[Need]:
+        """What the ends wait for, or the flow that has the arbiter."""
+        arbiter = self.arbiter
+        if self.done or arbiter.owner in {None, self}:
+            return super().needs()
+        if self.source.opening() and self.source.part.lane.tokens() < 1:
+            return super().needs()
+        arbiter.lane.drainer = arbiter.owner
+        return [Need(arbiter.lane, "free", "arbitrate", "", 0, 1, 0)]
+
+
 class DirectStream(StreamActor):
     """The plain case, done fast: whole objects, each sent once, equal at all ends."""
 
@@ -227,9 +281,15 @@ def _selection(cursor: Cursor, elements: int) -> slice | Order:
 
 
 def stream_actor(
-    fifo: str, source: Sequence[Part], targets: Sequence[Sequence[Part]], *, limit: int | None, log: int
+    fifo: str,
+    source: Sequence[Part],
+    targets: Sequence[Sequence[Part]],
+    *,
+    limit: int | None,
+    log: int,
+    arbiter: Arbiter | None = None,
 ) -> StreamActor:
-    """The actor for a stream: the fast one where objects go through whole.
+    """The actor for a stream: the fast one where objects go through whole and on a circuit of their own.
 
     Args:
         fifo: name.
@@ -237,7 +297,12 @@ def stream_actor(
         targets: the same for every receiver.
         limit: objects until the sender's chain ends; None = never.
         log: events that are kept.
+        arbiter: that it shares with other flows.
     """
+    if arbiter is not None:
+        packets = PacketStream(fifo, source, targets, limit=limit, log=log)
+        packets.arbiter = arbiter
+        return packets
     whole = len(source) == 1 and all(len(t) == 1 and t[0].elements == source[0].elements for t in targets)
     kind = DirectStream if whole and source[0].opens and source[0].closes else StreamActor
     return kind(fifo, source, targets, limit=limit, log=log)
