@@ -44,7 +44,7 @@ class OpRow:
     file: str
     importer: str = YES
     oracle: str = YES
-    presim: str = NOT_YET
+    presim: str = YES
     bringup: str = NOT_YET
     host: bool = False
     dtypes: tuple[str, ...] = EIGHT_BIT
@@ -86,7 +86,7 @@ def _host(why: str) -> OpRow:
 
 
 def _refused(why: str, remedy: str = _REMEDY_REMOVE) -> OpRow:
-    return OpRow(file="", importer=why, oracle=why, dtypes=(), remedy=remedy)
+    return OpRow(file="", importer=why, oracle=why, presim=why, dtypes=(), remedy=remedy)
 
 
 _FLOAT: Final = "a float function that has no quantised form here yet"
@@ -139,8 +139,8 @@ OPSET: Final[Mapping[str, OpRow]] = {
     # Quantization
     ":QuantizeLinear": _wide("quantize_linear"),
     "com.microsoft:QuantizeLinear": _wide("quantize_linear"),
-    ":DequantizeLinear": _wide("dequantize_linear"),
-    "com.microsoft:DequantizeLinear": _wide("dequantize_linear"),
+    ":DequantizeLinear": OpRow(file="dequantize_linear", presim=_ON_HOST, dtypes=SIXTEEN_BIT),
+    "com.microsoft:DequantizeLinear": OpRow(file="dequantize_linear", presim=_ON_HOST, dtypes=SIXTEEN_BIT),
     # Gone after reading
     ":Identity": _gone("identity", _ALIAS),
     ":Dropout": _gone("identity", _ALIAS),

@@ -1,6 +1,7 @@
 """The op table: every row has an answer per layer, and every `yes` has its file."""
 
 import importlib.util
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from manifest import model as m
 from manifest.onnx_import.ops import RULES
 from manifest.opset import INTERNAL, OPSET, UNKNOWN, YES, op_key, refusal
 from oracle.run import Oracle
+from presim.kernels import KERNELS
 
 INT16 = {
     "QuantizeLinear", "DequantizeLinear", "MatMul", "Gemm", "Conv", "Add", "Relu", "Clip", "MaxPool",
@@ -29,8 +31,17 @@ def test_a_row_that_says_yes_has_its_file(key: str, layer: str) -> None:
 
 
 @pytest.mark.parametrize("file", INTERNAL.values())
-def test_internal_ops_have_a_file_in_the_oracle(file: str) -> None:
-    assert importlib.util.find_spec(f"oracle.ops.{file}") is not None
+@pytest.mark.parametrize("layer", ["oracle.ops", "presim.kernels"])
+def test_internal_ops_have_a_file(file: str, layer: str) -> None:
+    assert importlib.util.find_spec(f"{layer}.{file}") is not None
+
+
+def test_every_kernel_of_the_simulator_belongs_to_a_row() -> None:
+    """And every row that says yes has a kernel in its file."""
+    homes = {inspect.getmodule(f).__name__.rpartition(".")[2] for f in KERNELS.values()}  # type: ignore[union-attr]
+    named = {row.file for row in OPSET.values() if row.presim == YES} | set(INTERNAL.values())
+    shared = {"relu", "clip", "reshape", "flatten"}
+    assert homes | shared == named
 
 
 @pytest.mark.parametrize("layer", ["importer", "oracle"])
