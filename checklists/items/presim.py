@@ -24,7 +24,7 @@ from checklists.model import CheckItem
 from presim.evidence import PresimEvidence
 
 GUIDE: Final = "mlir-aie porting guide, dataflow presim"
-FIFOS: Final = "mlir-aie, docs/ObjectFifoLowering.md"
+FIFOS: Final = "mlir-aie, ObjectFifo lowering notes"
 SIMULATED: Final = "simulated on this host, with kernels and oracle independent of each other"
 
 ITEMS: Final[tuple[CheckItem[PresimEvidence], ...]] = (

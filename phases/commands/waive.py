@@ -71,7 +71,7 @@ def _code_problems(code: str) -> list[Problem]:
     codes = sorted(item_codes())
     if code in codes:
         return []
-    near = difflib.get_close_matches(code, codes, 1)
+    near = difflib.get_close_matches(code.upper(), codes, 1)
     remedy = f"did you mean {near[0]}?" if near else "python -m phases explain --all lists them"
     what = "no checklist item of this code"
     return [Problem(code="WAIVER-CODE", where=repr(code), what=what, expected=", ".join(codes), remedy=remedy)]
