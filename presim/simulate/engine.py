@@ -2,8 +2,7 @@
 
 Why actors are state machines, and not greenlets or generators: position and held objects of every actor are plain
 values that a verdict can print, no thread of control has to be torn down when the world is frozen, and no dependency
-is needed. A hand-over costs as much as with generators and half of what it costs with greenlets (measured by
-`tests.bench.presim`).
+is needed. Figures: docs/why/simulator.md.
 """
 
 import random

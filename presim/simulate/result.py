@@ -53,6 +53,21 @@ class Wait:
     have: int
     need: int
 
+    def line(self) -> str:
+        """The wait in words."""
+        there = "there" if self.kind == "full" else "free"
+        step = f" at step {self.step}" if self.step and self.op != "await" else ""
+        words = {
+            "send": f"has nothing of fifo {self.fifo!r} to send",
+            "receive": f"finds no room for fifo {self.fifo!r} at {self.side.removeprefix(f'{self.fifo}:')}",
+            "await": f"awaits {self.need} objects of fifo {self.fifo!r}, {self.have} came",
+            "arbitrate": f"does not get {self.fifo}",
+            "put": f"puts {self.need} words on cascade {self.fifo!r}, {self.have} fit",
+            "take": f"takes a block of cascade {self.fifo!r}, none is there",
+        }
+        what = words.get(self.op, f"{self.op}s {self.need} of fifo {self.fifo!r}, {self.have} {there}")
+        return f"{self.actor} {what}{step}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:

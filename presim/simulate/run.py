@@ -117,11 +117,12 @@ class _Simulation:
         start = initial(world)
         try:
             for inference in range(self.options.inferences):
+                begin = engine.steps
                 outcome = self.inference(world, engine, inference)
                 if outcome != "goal":
                     run.result, run.diagnosis = self.stopped(world, engine, inference, outcome)
                     break
-                run.settled &= engine.run(limit=max(PATIENCE, 2 * engine.steps)) == "fixpoint"
+                run.settled &= engine.run(limit=max(PATIENCE, 2 * (engine.steps - begin))) == "fixpoint"
                 self.check_outputs(world, inference)
                 counts.append(snapshot(world))
             else:

@@ -47,7 +47,15 @@ def _arriving(fifo: Fifo) -> tuple[int, ...]:
 def links(scope: Scope) -> Checked:
     """Links are in memory tiles, and need nothing that their DMAs cannot do."""
     found = [f for link in scope.design.links for f in _link(scope, link)]
-    return Checked(rule=LINKS, looked_at=len(scope.design.links), findings=tuple(found))
+    ends = [p for p in scope.wiring.pools.values() if p.tile_kind == "mem" and p.kind != "link"]
+    for pool in ends:
+        if pool.kind == "consume":
+            text = f"ends at {pool.actor!r} in a memory tile and no link leads on: it stops when the pool is full"
+            found.append(error(LINKS, f"fifo {pool.fifo!r}", text))
+        elif not pool.static:
+            text = f"begins at {pool.actor!r} in a memory tile with neither a link into it nor values of the start"
+            found.append(error(LINKS, f"fifo {pool.fifo!r}", text))
+    return Checked(rule=LINKS, looked_at=len(scope.design.links) + len(ends), findings=tuple(found))
 
 
 def _link(scope: Scope, link: Link) -> Iterator[StaticFinding]:

@@ -15,6 +15,9 @@ from presim.static.findings import StaticFinding, error
 from presim.steps import elements_of, side_of, variable_of
 
 RULE: Final = "structure"
+MOST_OBJECTS: Final = 1 << 20
+MOST_BYTES: Final = 1 << 26
+"""Bounds of a pool, far above every tile, so that no design can ask the simulator for all memory."""
 
 
 def structure(design: Design) -> tuple[StaticFinding, ...]:
@@ -46,7 +49,7 @@ def _unique(design: Design) -> Iterator[StaticFinding]:
             if count > 1:
                 yield error(RULE, f"{what} {name!r}", f"{count} of this name, expected one")
     for buffer in design.buffers:
-        if not _is_dtype(buffer.dtype) or not _positive(buffer.shape):
+        if not _is_dtype(buffer.dtype) or not _positive(buffer.shape) or elements_of(buffer.shape) > MOST_BYTES:
             yield error(RULE, f"buffer {buffer.name!r}", f"no such type or size: {buffer.dtype} {buffer.shape}")
 
 
@@ -64,6 +67,7 @@ def _positive(values: Sequence[int]) -> bool:
 def _fifo(fifo: Fifo, workers: set[str]) -> Iterator[str]:
     if not _is_dtype(fifo.dtype):
         yield f"dtype: expected a numpy type of numbers, got {fifo.dtype!r}"
+        return
     if not fifo.shape or not _positive(fifo.shape) or not _positive(fifo.consumer_shape):
         yield f"shape: expected sizes from 1, got {fifo.shape} and {fifo.consumer_shape} for consumers"
     if not fifo.consumers:
@@ -93,8 +97,10 @@ def _initial(fifo: Fifo) -> Iterator[str]:
 
 def _endpoint(fifo: Fifo, end: Endpoint, workers: set[str]) -> Iterator[str]:
     depth = fifo.depth if end.depth is None else end.depth
-    if depth < 1:
-        yield f"depth at {end.actor!r}: expected 1 or more, got {depth}"
+    if not 1 <= depth <= MOST_OBJECTS:
+        yield f"depth at {end.actor!r}: expected 1 to {MOST_OBJECTS}, got {depth}"
+    elif depth * elements_of(fifo.shape) * np.dtype(fifo.dtype).itemsize > MOST_BYTES:
+        yield f"depth {depth} at {end.actor!r}: a pool of more than {MOST_BYTES} bytes, no tile has as many"
     if end.kind == "worker" and end.actor not in workers:
         yield f"there is no worker {end.actor!r}"
     shape = fifo.shape if end is fifo.producer else fifo.consumer_shape or fifo.shape

@@ -65,6 +65,8 @@ def changed(design: Design, part: str, index: int, **changes: Any) -> Design:
         ("fifos", 0, {"shape": ()}, "shape"),
         ("fifos", 0, {"shape": (4, 0)}, "shape"),
         ("fifos", 0, {"depth": 0}, "depth at"),
+        ("fifos", 0, {"depth": (1 << 20) + 1}, "depth at"),
+        ("fifos", 0, {"depth": 1 << 20, "shape": (64,)}, "no tile has as many"),
         ("fifos", 0, {"consumers": ()}, "no consumer"),
         ("fifos", 0, {"repeat_count": 0}, "repeat_count"),
         ("fifos", 0, {"iter_count": 0}, "iter_count"),
@@ -185,6 +187,12 @@ def test_structure_of_cascades() -> None:
     assert cascades(("a", "b"), ("a", "c")) == 1
     assert cascades(("a", "c"), ("b", "c")) == 1
     assert cascades(("a", "d")) == 1
+
+
+def test_memory_tile_ends_lead_on_or_hold_values() -> None:
+    s = plain()
+    s.fifo("dead", "w", "mem0").fifo("empty", "mem0", "w").fifo("full", "mem0", "w", init_objects=1)
+    assert {f.where for f in found(s, "links")} == {"fifo 'dead'", "fifo 'empty'"}
 
 
 # programs
