@@ -4,7 +4,7 @@ A fifo that could be direct and is not costs most after a core without enough DM
 tiles. The price of a move is that of the pairs and cores that it touches.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from presim.place.grid import Grid
@@ -32,6 +32,8 @@ class Layout:
         for pair in nets.pairs:
             self.pairs[pair.producer].append(pair)
             self.pairs[pair.consumer].append(pair)
+        self.touching: dict[Unit, tuple[tuple[Pair, ...], tuple[int, ...]]] = {}
+        self.may_lack = [self.lacking_at_worst(worker) for worker in range(len(nets.workers))]
         self.host = {column: grid.to_host(column) for column in range(grid.columns)}
 
     def put(self, unit: Unit, path: Iterable[Spot]) -> None:
@@ -48,18 +50,40 @@ class Layout:
                 del self.owner[spot]
                 self.at[worker] = None
 
-    def cost(self, workers: Iterable[int]) -> int:
+    def spots(self) -> list[Spot]:
+        """Spots by worker number; all are placed."""
+        return [spot for spot in self.at if spot is not None]
+
+    def restore(self, spots: Sequence[Spot]) -> None:
+        """Put every worker where it was."""
+        self.at = list(spots)
+        self.owner = {spot: worker for worker, spot in enumerate(spots)}
+
+    def lost(self) -> bool:
+        """Whether a fifo that could be direct is not."""
+        return any(pair.direct and self.pair_cost(pair) for pair in self.nets.pairs)
+
+    def cost(self, workers: Unit) -> int:
         """Price of everything that the spots of `workers` decide; what has no spot yet costs nothing."""
-        moved = dict.fromkeys(workers)
-        pairs = {pair: None for worker in moved for pair in self.pairs[worker]}
-        judged = {*moved, *(w for pair in pairs if pair.direct for w in (pair.producer, pair.consumer))}
-        total = sum(self.pair_cost(pair) for pair in pairs)
-        total += sum(self.own_cost(worker) for worker in moved)
-        return total + sum(self.lacking(worker) for worker in judged)
+        pairs, judged = self.touched(workers)
+        total = sum([self.pair_cost(pair) for pair in pairs])
+        total += sum([self.own_cost(worker) for worker in workers])
+        return total + sum([self.lacking(worker) for worker in judged])
+
+    def touched(self, workers: Unit) -> tuple[tuple[Pair, ...], tuple[int, ...]]:
+        """Pairs of some workers, and the workers whose channels their spots decide."""
+        found = self.touching.get(workers)
+        if found is None:
+            pairs = tuple(dict.fromkeys(pair for worker in workers for pair in self.pairs[worker]))
+            partners = (w for pair in pairs if pair.direct for w in (pair.producer, pair.consumer))
+            judged = dict.fromkeys((*workers, *partners))
+            found = (pairs, tuple(w for w in judged if self.may_lack[w]))
+            self.touching[workers] = found
+        return found
 
     def total(self) -> int:
         """Price of the whole layout."""
-        return self.cost(range(len(self.at)))
+        return self.cost(tuple(range(len(self.at))))
 
     def pair_cost(self, pair: Pair) -> int:
         """Price of the way between two workers."""
@@ -82,10 +106,16 @@ class Layout:
             total += WISH * (abs(spot[0] - wish[0]) + abs(spot[1] - wish[1]))
         return total
 
+    def lacking_at_worst(self, worker: int) -> bool:
+        """Whether a core would lack DMA channels if none of its fifos were direct."""
+        mine = [pair for pair in self.pairs[worker] if pair.direct]
+        inputs = self.nets.inputs[worker] + sum(pair.consumer == worker for pair in mine)
+        outputs = self.nets.outputs[worker] + sum(pair.producer == worker for pair in mine)
+        return self.price(inputs, outputs) > 0
+
     def lacking(self, worker: int) -> int:
         """Price of DMA channels that a core would need and does not have."""
-        nets = self.nets
-        inputs, outputs = nets.inputs[worker], nets.outputs[worker]
+        inputs, outputs = self.nets.inputs[worker], self.nets.outputs[worker]
         here = self.at[worker]
         for pair in self.pairs[worker]:
             if not pair.direct:
@@ -94,9 +124,13 @@ class Layout:
             if here is None or there is None or abs(here[0] - there[0]) + abs(here[1] - there[1]) <= 1:
                 continue
             inputs, outputs = inputs + (pair.consumer == worker), outputs + (pair.producer == worker)
+        return self.price(inputs, outputs)
+
+    def price(self, inputs: int, outputs: int) -> int:
+        """Price of the DMA channels that a core lacks."""
         over = 0
-        if nets.input_limit is not None:
-            over += max(0, inputs - nets.input_limit)
-        if nets.output_limit is not None:
-            over += max(0, outputs - nets.output_limit)
+        if self.nets.input_limit is not None:
+            over += max(0, inputs - self.nets.input_limit)
+        if self.nets.output_limit is not None:
+            over += max(0, outputs - self.nets.output_limit)
         return LACKING_CHANNEL * over

@@ -5,11 +5,12 @@ pins what should lie otherwise. Cascades alone can make a tight array hard to fi
 """
 
 import heapq
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from presim.place.grid import Grid
-from presim.place.layout import Layout
+from presim.place.layout import LOST_DIRECT, Layout
 from presim.place.nets import Nets
 from presim.place.units import Spot, Unit, paths_from
 
@@ -20,6 +21,11 @@ REACH: Final = 2
 """Tiles around a partner that a move looks at."""
 
 ROUNDS: Final = 12
+SEED: Final = 7
+SHAKES: Final = 60
+SHAKEN_WORKERS: Final = 800
+"""Workers that all shakes together may look at: fewer shakes for large designs."""
+
 BACKTRACKS: Final = 4000
 FEW_TURNS: Final = 1
 ALL_TURNS: Final = 64
@@ -52,21 +58,45 @@ class Search:
 
     def best(self) -> list[Spot] | Unit:
         """Spots by worker number, or the unit for which there was no room."""
-        found: list[tuple[int, int, list[Spot]]] = []
+        found: list[tuple[int, int, Layout]] = []
         for number, order in enumerate(self.orders()):
             layout = Layout(self.nets, self.grid, self.wishes)
             if self.fill(layout, order) is None:
                 self.improve(layout)
-                spots = [spot for spot in layout.at if spot is not None]
-                found.append((layout.total(), number, spots))
-        if found:
-            return min(found)[2]
-        layout = Layout(self.nets, self.grid, self.wishes)
-        stuck = self.pack(layout)
-        if stuck is not None:
-            return stuck
-        self.improve(layout)
-        return [spot for spot in layout.at if spot is not None]
+                found.append((layout.total(), number, layout))
+        if not found:
+            layout = Layout(self.nets, self.grid, self.wishes)
+            stuck = self.pack(layout)
+            if stuck is not None:
+                return stuck
+            self.improve(layout)
+            found = [(0, 0, layout)]
+        return self.shaken(min(found, key=lambda item: item[:2])[2])
+
+    def shaken(self, layout: Layout) -> list[Spot]:
+        """The best of what a layout becomes when single workers trade spots at random and it is repaired again.
+
+        Only where a fifo that could be direct is not; the random numbers are the same every time.
+        """
+        chance = random.Random(SEED)
+        best, spots = layout.total(), layout.spots()
+        single = [u for u in self.units if len(u) == 1 and u[0] not in self.fixed]
+        for _ in range(min(SHAKES, SHAKEN_WORKERS // max(1, len(single)))):
+            if best < LOST_DIRECT or not single or not layout.lost():
+                break
+            for _ in range(chance.randint(1, 3)):
+                unit = chance.choice(single)
+                here = layout.at[unit[0]]
+                targets = self.around(layout, unit)
+                if here is not None and targets:
+                    self.exchange(layout, unit, here, chance.choice(targets))
+            self.improve(layout)
+            cost = layout.total()
+            if cost < best:
+                best, spots = cost, layout.spots()
+            elif cost > best:
+                layout.restore(spots)
+        return spots
 
     def orders(self) -> Iterator[tuple[Unit, ...]]:
         """Units in several orders, those with pins first."""
