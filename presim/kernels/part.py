@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+_KERNEL: Final = re.compile(r"[a-z_]{2,}")
 _FIELD: Final = re.compile(r"([oiaxc])(\d+)(?:\+(\d+))?")
 
 
@@ -53,7 +54,7 @@ def parse_part(text: str) -> Part:
     kernel = ""
     for position, field in enumerate(() if text == "all" else text.split(".")):
         found = _FIELD.fullmatch(field)
-        if found is None and position == 0 and field.replace("_", "").isalpha():
+        if found is None and position == 0 and _KERNEL.fullmatch(field):
             kernel = field
         elif found is None:
             msg = f"part {text!r}: expected fields such as o0+16, got {field!r}"
