@@ -84,7 +84,10 @@ def test_status_of_a_damaged_port_is_no_traceback(port: Path, capsys: pytest.Cap
         (port / name).write_bytes(data)
 
 
-def test_a_pipe_gets_whole_lines(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_whole_lines(
+    port: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     assert main(["status", str(port)]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("BL003"))
     assert "Granularity validated on the full model with real data" in row
