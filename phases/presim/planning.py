@@ -6,6 +6,7 @@ from manifest.errors import Problem, RefusedError
 from phases.presim.source import MANIFEST, Source
 from presim.design import Design
 from presim.directives import Directives
+from presim.place import place
 from presim.plan import plan
 
 
@@ -29,7 +30,7 @@ def plan_all(source: Source, device: Device, directives: Directives, clearance: 
                     manifest_bytes=source.files[MANIFEST],
                     dispatch=dispatch.name,
                 )
-                designs.append(design)
+                designs.append(place(design, device, directives))
             except RefusedError as error:
                 problems += error.problems
     if problems:
