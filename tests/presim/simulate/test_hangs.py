@@ -123,6 +123,16 @@ def test_H5_waiting_for_tasks_frees_the_queue() -> None:
     assert s.run().verdict == "completes"
 
 
+def test_H5_waiting_for_the_last_task_frees_the_places_of_all_before_it() -> None:
+    s = Sketch()
+    s.worker("w", loop(12, *move("x", "y")))
+    s.fifo("x", "shim0", "w").fifo("y", "w", "shim1").drain("y", 12)
+    for index in range(12):
+        group = {"group": f"g{index}", "wait": True} if index % 4 == 3 else {}
+        s.fill("x", 1, offset=4 * index, **group)
+    assert s.run().verdict == "completes"
+
+
 def test_H9_H10_a_gather_with_a_lock_pair_per_writer_runs_whoever_comes_first() -> None:
     s = Sketch()
     rows = three(6, (8,))
