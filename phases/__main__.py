@@ -12,7 +12,7 @@ import click
 
 from phases import cli
 
-COMMANDS: Final = ("status", "check", "diff", "explain", "waive", "oracle", "topology", "draw")
+COMMANDS: Final = ("status", "check", "diff", "explain", "waive", "oracle", "topology", "draw", "probe", "equivalence")
 
 EPILOG = """\b
 A port is made by:  python -m phases.baseline model.onnx --data real.npz

@@ -20,6 +20,7 @@ KNOWN: Final = (
     "depth list",
     "forward through a memory tile",
     "join in a memory tile",
+    "objects cut by the consumer",
     "several inputs of a worker",
     "several outputs of a worker",
     "self-loop",

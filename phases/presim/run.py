@@ -1,7 +1,7 @@
 """Phase 2 from end to end: plan, simulate, judge, commit, tell."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
@@ -92,9 +92,7 @@ def run(
     write_phase(options.out, PHASE, files, options.person)
     append_step_summary(render_markdown(report), os.environ)
     clock.end()
-    _tell(console, options, report, designs)
-    for line in predicted.lines:
-        console.print(cli.plain(line))
+    _tell(console, options, report, designs, predicted.lines)
     return OK if report.passed else GATE_NOT_PASSED
 
 
@@ -115,11 +113,19 @@ def _clocks(port: Port) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-def _tell(console: Console, options: PresimOptions, report: GateReport, designs: tuple[Design, ...]) -> None:
+def _tell(
+    console: Console,
+    options: PresimOptions,
+    report: GateReport,
+    designs: tuple[Design, ...],
+    predicted: Sequence[str],
+) -> None:
     for design in designs:
         tiles = {w.tile for w in design.workers if w.tile is not None}
         words = f"{len(design.workers)} workers on {len(tiles)} core tiles, {len(design.fifos)} fifos"
         console.print(cli.plain(f"design {design.dispatch}: {words}, {len(design.links)} memory tile links"))
         for note in design.notes:
             console.print(cli.plain(f"note: {design.dispatch}: {note}"))
+    for line in predicted:
+        console.print(cli.plain(line))
     print_outcome(console, options.out, report, has_data=True)
