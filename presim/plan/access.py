@@ -80,14 +80,14 @@ def window_rows(op: Op) -> int:
 
 
 def _window(g: Geometry) -> tuple[Firing, ...]:
-    """Conv and pools: output row y needs the rows of its window that lie inside the image."""
+    """Conv and pools: output row y needs the rows of its window that lie inside the image, none left out."""
     height, out_height = g.inputs[0][2], g.output[2]
-    taps, stride, dilation = (integers(g.op, n)[0] for n in ("kernel_shape", "strides", "dilations"))
-    top = integers(g.op, "pads")[0]
+    stride, top, extent = integers(g.op, "strides")[0], integers(g.op, "pads")[0], window_rows(g.op)
     result = []
     for image in range(g.output[0]):
         for y in range(out_height):
-            rows = [y * stride - top + k * dilation for k in range(taps)]
+            first = y * stride - top
+            rows = range(first, first + extent)
             inside = tuple(image * height + r for r in rows if 0 <= r < height)
             pads = (("pad_top", sum(r < 0 for r in rows)), ("pad_bottom", sum(r >= height for r in rows)))
             result.append(Firing(needs=(inside,), scalars=pads))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from presim.blocks import object_count, object_shape
-from presim.design import AttributeValue, Buffer, Cascade, Design, Endpoint, Fifo, Kernel, Link, Transfer, Worker
+from presim.design import AttributeValue, Buffer, Cascade, Design, Endpoint, Fifo, Kernel, Link, Slice, Transfer, Worker
 from presim.kernels.attributes import BufferSpec, Forms, Part, attributes_of
 from presim.plan.graph import Graph, Value
 from presim.plan.names import Names, slices_of
@@ -17,6 +17,7 @@ from presim.plan.share import (
     Share,
     fired_of,
     input_depth,
+    input_shape,
     input_total,
     kernels_of,
     macs_of,
@@ -95,6 +96,7 @@ class _Builder:
         self.makers = {spread.node.output: spread.makers for spread in choices.spreads}
         self.home = {share.name: worker_of(group) for group in choices.groups for share in group}
         self.readers: dict[Value, list[_Reader]] = {}
+        self.cuts: dict[tuple[Value, str], dict[int, list[tuple[Share, int]]]] = {}
         self.fifos: dict[str, Fifo] = {}
         self.links: list[Link] = []
         self.buffers: list[Buffer] = []
@@ -137,10 +139,17 @@ class _Builder:
                 fired = fired_of(share)
                 for port, value in enumerate(share.node.inputs):
                     depth = input_depth(share, port, fired)
+                    if share.sliced:
+                        cut = self.cuts.setdefault((value, share.node.op.name), {})
+                        cut.setdefault(share.cascade[0], []).append((share, depth))
+                        continue
                     end = Endpoint(actor=worker_of(group), depth=depth)
                     self.readers.setdefault(value, []).append(
                         _Reader(endpoint=end, tight=share.tight, bundled=share.bundled)
                     )
+        for value, op in self.cuts:
+            end = Endpoint(actor=f"mem:{self.names.fifo(value)}>{op}", kind="mem", depth=2)
+            self.readers.setdefault(value, []).append(_Reader(endpoint=end))
         for node in self.graph.nodes:
             if node.output not in self.makers:
                 for value in node.inputs:
@@ -218,12 +227,44 @@ class _Builder:
             consumers=ends,
             depth=producer.depth or 2,
             tensor=value.tensor,
-            consumer_shape=object_shape(value.form) if pieces > 1 else (),
+            consumer_shape=object_shape(value.form) if pieces > 1 and any(e.kind != "mem" for e in ends) else (),
             form=self.form_of(value),
         )
         self.fifos[name] = _settled(fifo, literal=tight or grown or pieces > 1)
         for reader in branches:
             self.add_branch(value, reader)
+        for (cut, op), pieces_of in self.cuts.items():
+            if cut == value:
+                self.add_cut(value, op, list(pieces_of.values()))
+
+    def add_cut(self, value: Value, op: str, cascade: list[list[tuple[Share, int]]]) -> None:
+        """Cut the objects of a value by channels, for the workers of a cascade."""
+        source = self.fifos[self.names.fifo(value)]
+        targets: list[str] = []
+        offsets: list[int] = []
+        for readers in cascade:
+            share = readers[0][0]
+            name = self.names.part(value, share)
+            first, count = share.part.in_first, share.part.in_count
+            offsets.append(sum(_elements(self.fifos[t].shape) for t in targets))
+            targets.append(name)
+            ends = tuple(self.cut_end(name, reader, depth) for reader, depth in readers)
+            self.fifos[name] = replace(
+                source,
+                name=name,
+                shape=input_shape(share, 0),
+                producer=Endpoint(actor=f"mem:{source.name}>{op}", kind="mem", depth=2),
+                consumers=ends,
+                depth=2,
+                consumer_shape=(),
+                slices=(Slice(axis="channels", first=first, count=count),),
+            )
+        self.links.append(Link(kind="split", sources=(source.name,), targets=tuple(targets), offsets=tuple(offsets)))
+
+    def cut_end(self, fifo: str, share: Share, depth: int) -> Endpoint:
+        """The end of a slice at one worker."""
+        worker = self.home[share.name]
+        return Endpoint(actor=worker, depth=self.choices.depths.get((fifo, worker), depth))
 
     def consumer(self, fifo: str, reader: _Reader) -> Endpoint:
         """The endpoint of a reader on the fifo of the value itself."""
@@ -325,8 +366,7 @@ class _Builder:
             name=share.name,
             fired=fired_of(share),
             feeds=tuple(
-                self.feed(value, input_total(share, port), worker_of(group), inside)
-                for port, value in enumerate(share.node.inputs)
+                self.feed(share, port, worker_of(group), inside) for port, value in enumerate(share.node.inputs)
             ),
             operands=share.node.operands,
             output=self.output_of(share),
@@ -339,11 +379,13 @@ class _Builder:
         found = attributes_of(share.node.op, self.forms, part)
         return tuple(sorted((*found, ("bundled", 1)))) if share.bundled else found
 
-    def feed(self, value: Value, total: int, worker: str, inside: set[Value]) -> Feed:
-        name = self.names.fifo(value)
+    def feed(self, share: Share, port: int, worker: str, inside: set[Value]) -> Feed:
+        """An input of a share: the fifo that its worker reads."""
+        value = share.node.inputs[port]
+        name = self.names.part(value, share) if share.sliced else self.names.fifo(value)
         if (name, worker) in self.choices.kept:
             name = self.names.branch(value, worker)
-        return Feed(fifo=name, total=total, internal=value in inside)
+        return Feed(fifo=name, total=input_total(share, port), internal=value in inside)
 
     def output_of(self, share: Share) -> str:
         """Fifo that a share fills, "" where it ends in a cascade."""

@@ -95,7 +95,7 @@ def _settle(graph: Graph, choices: Choices, forms: Forms, limits: Limits, settin
 def _depths(design: Design, choices: Choices) -> dict[Pool, int]:
     run = Run(design)
     try:
-        grown = run.finish(_rank)
+        grown = run.finish()
     except StuckError as error:
         msg = f"dispatch {design.dispatch!r}: its paths wait for each other"
         raise ValueError(msg) from error
@@ -106,14 +106,6 @@ def _depths(design: Design, choices: Choices) -> dict[Pool, int]:
 
 def _reader(pool: Memory, run: Run) -> str:
     return run.fifos[pool.fifo].consumers[0].actor if pool.kind == "shared" else pool.actor
-
-
-def _rank(pool: Memory) -> tuple[int, int, str] | None:
-    """Pools of a tensor with several readers grow first, then those in memory tiles, the smallest objects first."""
-    ranks = {"link": 1, "consume": 0 if pool.tile_kind == "core" else 1, "shared": 2}
-    if pool.kind not in ranks or pool.static:
-        return None
-    return ranks[pool.kind], pool.elements, pool.name
 
 
 def _overflow(design: Design, choices: Choices, limits: Limits) -> Mapping[Pool, int]:

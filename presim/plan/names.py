@@ -20,6 +20,10 @@ class Names:
         """Fifo of what one of several makers makes."""
         return f"{self.fifo(value)}#n{share.beside[0]}"
 
+    def part(self, value: Value, share: Share) -> str:
+        """Fifo of the channels of a value that a share of a cascade sums over."""
+        return f"{self.fifo(value)}>{share.node.op.name}#k{share.cascade[0]}"
+
     def branch(self, value: Value, worker: str) -> str:
         """Fifo from a memory tile, which keeps objects of a value for one worker."""
         return f"{self.fifo(value)}>{worker}"

@@ -60,6 +60,7 @@ class Share:
         tight: objects are not doubled: a window and one output object, where memory does not hold more.
         bundled: all objects of a tensor lie together, in and out; a memory tile puts them there.
         makes: (first channel, count) of the output that it makes; (0, 0) = all.
+        sliced: its input objects hold only the channels that it sums over; a memory tile cuts them.
     """
 
     node: Node
@@ -71,6 +72,7 @@ class Share:
     tight: bool = False
     bundled: bool = False
     makes: tuple[int, int] = (0, 0)
+    sliced: bool = False
 
     @property
     def name(self) -> str:
@@ -119,7 +121,15 @@ def together(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
 def input_shape(share: Share, port: int) -> tuple[int, ...]:
     """Shape of the objects that a share takes of an input."""
     form = share.node.inputs[port].form
+    if share.sliced:
+        return some_channels(object_shape(form), share.part.in_count)
     return together(object_shape(form), object_count(form) if share.bundled else 1)
+
+
+def some_channels(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Shape of an object that holds `count` channels of one of `shape`."""
+    blocks = -(-count // LANES)
+    return (blocks, *shape[1:]) if len(shape) == 3 else (blocks * LANES,)
 
 
 def output_total(share: Share) -> int:
@@ -132,10 +142,7 @@ def output_shape(share: Share) -> tuple[int, ...]:
     whole = object_shape(share.node.output.form)
     if share.bundled:
         return together(whole, object_count(share.node.output.form))
-    if not share.makes[1]:
-        return whole
-    blocks = -(-share.makes[1] // LANES)
-    return (blocks, *whole[1:]) if len(whole) == 3 else (blocks * LANES,)
+    return some_channels(whole, share.makes[1]) if share.makes[1] else whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

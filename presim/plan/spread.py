@@ -74,8 +74,9 @@ class Spreader:
                     yield Spread(node=node, shares=candidate)
                     break
             yield from self.streamed(replace(whole, tight=tight))
-        for tight in (False, True):
-            yield from self.reduced(replace(whole, tight=tight))
+        for sliced in (False, True):
+            for tight in (False, True):
+                yield from self.reduced(replace(whole, tight=tight, sliced=sliced))
 
     def whole(self, node: Node) -> Share:
         """The op on one worker. Tensors that are held whole lie together: a core has too few descriptors for more."""
@@ -143,6 +144,8 @@ class Spreader:
         """Summands over a cascade, beside each other as often as needed."""
         if whole.node.kind not in CASCADED or int(str(whole.node.op.attributes.get("group", 1))) > 1:
             return
+        if whole.sliced and not self.limits.join:
+            return
         for length in range(2, LONGEST_CASCADE + 1):
             for count in range(1, self.limits.join + 1 if self.limits.join else 2):
                 shares = self.grid(whole, count, length)
@@ -154,15 +157,15 @@ class Spreader:
         """`count` slices of output channels, each over a cascade of `length`; () where there are not so many."""
         slices = self.sliced(whole, count)
         summands = self.summands(whole.node)
-        if len(slices) != count or summands < length:
+        step = LANES if whole.sliced or summands >= length * LANES else 1
+        if len(slices) != count or summands <= step * (length - 1):
             return ()
-        step = LANES if summands >= length * LANES else 1
         blocks = -(-summands // step)
         edges = [min(summands, step * (blocks * i // length)) for i in range(length + 1)]
         if length == 1:
             return slices
         return tuple(
-            replace(s, part=replace(s.part, in_first=a, in_count=b - a), cascade=(i, length))
+            replace(s, part=_summing(s, a, b), cascade=(i, length))
             for s in slices
             for i, (a, b) in enumerate(pairwise(edges))
         )
@@ -240,6 +243,11 @@ class Spreader:
                 f"cutting the model around it (--cut {node.inputs[0].tensor!r} --cut {node.output.tensor!r})"
             )
         return f"run it on the host (--host-ops), or cut the model around it (--cut {node.output.tensor!r})"
+
+
+def _summing(share: Share, first: int, end: int) -> Part:
+    """The part that sums over [first, end) of the input channels."""
+    return replace(share.part, in_first=first, in_count=end - first, x_first=first if share.sliced else 0)
 
 
 def _over(need: Need, have: int, descriptors: int | None) -> str:

@@ -7,15 +7,13 @@ programs do not depend on data, so that what can finish finishes in every order.
 A fifo between two workers counts as one pool, as if they shared a memory: with a DMA between them it has more room.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from presim.design import Acquire, Design, Fifo, Loop, Release, Side, Step, Worker
 from presim.pools import Pool, StreamEnd, Wiring, wire
 from presim.steps import elements_of, side_of
-
-Growable = Callable[[Pool], "tuple[int, int, str] | None"]
-"""Rank of a pool among those that may grow, smallest first; None = it may not."""
 
 Port = tuple[str, Side]
 """(fifo, end)."""
@@ -246,11 +244,11 @@ class Run:
             [segments[i].elements for i in end.segments],
         )
 
-    def finish(self, growable: Growable) -> dict[str, int]:
+    def finish(self) -> dict[str, int]:
         """Run to the end; returns the depths of pools that had to grow, by name.
 
         Raises:
-            StuckError: nothing that may grow helps.
+            StuckError: no deeper pool helps.
         """
         grown: dict[str, int] = {}
         while True:
@@ -258,28 +256,27 @@ class Run:
                 pass
             if all(d.budget is not None and d.moved >= d.budget for d in self.drains):
                 return grown
-            pool = self.in_the_way(growable)
+            pool = self.in_the_way()
             for lane in self.lanes[pool.name]:
                 lane.free += 1
             grown[pool.name] = grown.get(pool.name, pool.declared if pool.fifo in self.shared else pool.depth) + 1
 
-    def in_the_way(self, growable: Growable) -> Pool:
-        """Of the full pools that the outputs wait for, the one that should grow."""
-        todo: list[_Actor] = [d for d in self.drains if d.budget is None or d.moved < d.budget]
+    def in_the_way(self) -> Pool:
+        """The full pool that the outputs wait for: the first on the way from them to what feeds them.
+
+        On that way everything lacks objects until the point where paths part; what is full there holds up the others.
+        """
+        todo: deque[_Actor] = deque(d for d in self.drains if d.budget is None or d.moved < d.budget)
         seen = set(map(id, todo))
-        ranked = []
         while todo:
-            for block in todo.pop().blocks:
-                rank = None if block.full else growable(block.lane.pool)
-                if rank is not None:
-                    ranked.append((rank, block.lane.pool.name))
+            for block in todo.popleft().blocks:
+                if not block.full and block.lane.pool.kind != "produce" and not block.lane.endless:
+                    return block.lane.pool
                 for actor in block.lane.fillers if block.full else block.lane.drainers:
                     if id(actor) not in seen:
                         seen.add(id(actor))
                         todo.append(actor)
-        if not ranked:
-            raise StuckError
-        return self.wiring.pools[min(ranked)[1]]
+        raise StuckError
 
 
 def _flat(program: tuple[Step, ...]) -> Iterator[Acquire | Release]:
