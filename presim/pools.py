@@ -37,7 +37,7 @@ class Pool:
     """Objects that take turns in one memory.
 
     Attributes:
-        name: unique, `<fifo>:<kind>` and the actor of a consumer.
+        name: unique, `<fifo>:<kind>` and the actor of a consumer; also of a link, where its fifo owns another one.
         fifo: whose objects it holds; of a link, the fifo that carries whole objects.
         kind: side of the fifo; `shared` by producer and consumer, `link` in a memory tile.
         actor: of the endpoint; of the producer for `shared`.
@@ -200,8 +200,9 @@ class _Builder:
                 for part, offset in zip(parts, link.offsets, strict=True)
             )
         holds = owner if side is None else None
+        name = f"{owner.name}:link"
         pool = Pool(
-            name=f"{owner.name}:link",
+            name=f"{name}:{endpoint.actor}" if name in self.pools else name,
             fifo=owner.name,
             kind="link",
             actor=endpoint.actor,
