@@ -1,51 +1,19 @@
-"""From choices to a design: workers, fifos, links, buffers, kernels, the runtime sequence.
+"""From choices to a design: workers with their programs, kernels and buffers, on the fifos of `presim.plan.flows`.
 
 Pure: the same choices give the same design. Making them is the business of `presim.plan.decide`.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from presim.blocks import object_count, object_shape
-from presim.design import AttributeValue, Buffer, Cascade, Design, Endpoint, Fifo, Kernel, Link, Slice, Transfer, Worker
+from presim.design import AttributeValue, Buffer, Cascade, Design, Endpoint, Fifo, Kernel, Worker
 from presim.kernels.attributes import BufferSpec, Forms, Part, attributes_of
+from presim.plan.choices import Choices, worker_of
+from presim.plan.flows import Flows
 from presim.plan.graph import Graph, Value
-from presim.plan.names import Names, slices_of
 from presim.plan.program import Body, Feed, Job, Programmed, Weights, write_program
-from presim.plan.share import (
-    PROGRAM_BYTES,
-    Share,
-    fired_of,
-    input_depth,
-    input_shape,
-    input_total,
-    kernels_of,
-    macs_of,
-    output_depth,
-    output_shape,
-    together,
-)
+from presim.plan.share import PROGRAM_BYTES, Share, fired_of, input_total, kernels_of, macs_of, output_shape
 from presim.plan.spread import Spread
-
-Pool = tuple[str, str]
-"""(fifo, actor) of a consumer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
-    """Everything that a design follows from.
-
-    Attributes:
-        spreads: of every node that has workers, in the order of the graph.
-        groups: shares that run on one worker, upstream first.
-        depths: of pools that have to be deeper than usual.
-        kept: pools that move into a memory tile, with the objects that lie together there.
-    """
-
-    spreads: tuple[Spread, ...]
-    groups: tuple[tuple[Share, ...], ...]
-    depths: Mapping[Pool, int] = field(default_factory=dict)
-    kept: Mapping[Pool, int] = field(default_factory=dict)
+from presim.steps import elements_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,20 +35,6 @@ class Setting:
     cascade_bits: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
-    """Who takes the objects of a value, and how many it has room for."""
-
-    endpoint: Endpoint
-    tight: bool = False
-    bundled: bool = False
-
-
-def worker_of(group: tuple[Share, ...]) -> str:
-    """Name of the worker of a group."""
-    return " + ".join(share.name for share in group)
-
-
 def build(graph: Graph, choices: Choices, forms: Forms, setting: Setting) -> Design:
     """The design of a graph under `choices`, without splits and notes."""
     return _Builder(graph, choices, forms, setting).build()
@@ -92,29 +46,16 @@ class _Builder:
         self.choices = choices
         self.forms = forms
         self.setting = setting
-        self.names = Names({name: t.shape for name, t in forms.tensors.items()})
-        self.makers = {spread.node.output: spread.makers for spread in choices.spreads}
-        self.home = {share.name: worker_of(group) for group in choices.groups for share in group}
-        self.readers: dict[Value, list[_Reader]] = {}
-        self.cuts: dict[tuple[Value, str], dict[int, list[tuple[Share, int]]]] = {}
-        self.fifos: dict[str, Fifo] = {}
-        self.links: list[Link] = []
+        self.flows = Flows(graph, choices, forms)
+        self.fifos = self.flows.fifos
+        self.names = self.flows.names
+        self.home = self.flows.home
         self.buffers: list[Buffer] = []
         self.kernels: list[Kernel] = []
         self.cascades: list[Cascade] = []
         self.workers: list[Worker] = []
 
     def build(self) -> Design:
-        self.collect_readers()
-        for value in self.graph.inputs:
-            producer = Endpoint(actor=f"shim:{self.names.fifo(value)}", kind="shim")
-            self.add_fifo(value, producer, object_shape(value.form))
-            self.add_return(value)
-        for node in self.graph.nodes:
-            if node.output in self.makers:
-                self.add_output(node.output, self.makers[node.output])
-            else:
-                self.add_join(node.output, [self.names.fifo(v) for v in node.inputs])
         for group in self.choices.groups:
             self.add_worker(group)
         for spread in self.choices.spreads:
@@ -125,179 +66,12 @@ class _Builder:
             workers=tuple(self.workers),
             fifos=tuple(self.fifos.values()),
             kernels=tuple(self.kernels),
-            links=tuple(self.links),
+            links=tuple(self.flows.links),
             buffers=tuple(self.buffers),
             cascades=tuple(self.cascades),
-            sequence=tuple(self.sequence()),
+            sequence=tuple(self.flows.sequence()),
             views=self.graph.views,
         )
-
-    def collect_readers(self) -> None:
-        """Every consumer of every value: workers first, then memory tiles, then the host."""
-        for group in self.choices.groups:
-            for share in group:
-                fired = fired_of(share)
-                for port, value in enumerate(share.node.inputs):
-                    depth = input_depth(share, port, fired)
-                    if share.sliced:
-                        cut = self.cuts.setdefault((value, share.node.op.name), {})
-                        cut.setdefault(share.cascade[0], []).append((share, depth))
-                        continue
-                    end = Endpoint(actor=worker_of(group), depth=depth)
-                    self.readers.setdefault(value, []).append(
-                        _Reader(endpoint=end, tight=share.tight, bundled=share.bundled)
-                    )
-        for value, op in self.cuts:
-            end = Endpoint(actor=f"mem:{self.names.fifo(value)}>{op}", kind="mem", depth=2)
-            self.readers.setdefault(value, []).append(_Reader(endpoint=end))
-        for node in self.graph.nodes:
-            if node.output not in self.makers:
-                for value in node.inputs:
-                    end = Endpoint(actor=f"mem:{self.names.fifo(node.output)}", kind="mem", depth=2)
-                    self.readers.setdefault(value, []).append(_Reader(endpoint=end))
-        for value in dict.fromkeys(v for _, v in self.graph.outputs):
-            end = Endpoint(actor=f"shim:{self.names.fifo(value)}", kind="shim")
-            self.readers.setdefault(value, []).append(_Reader(endpoint=end))
-
-    def add_return(self, value: Value) -> None:
-        """An input that is an output too comes back through a memory tile: a shim does not feed a shim."""
-        name = self.names.fifo(value)
-        if all(v != value for _, v in self.graph.outputs):
-            return
-        source = self.fifos[name]
-        back = next(c for c in source.consumers if c.kind == "shim")
-        mem = Endpoint(actor=f"mem:{name}>host", kind="mem", depth=2)
-        others = tuple(mem if c is back else c for c in source.consumers)
-        self.fifos[name] = replace(source, consumers=others)
-        target = replace(source, name=f"{name}>host", producer=mem, consumers=(back,))
-        self.fifos[target.name] = target
-        self.links.append(Link(kind="forward", sources=(name,), targets=(target.name,)))
-
-    def add_output(self, value: Value, makers: tuple[Share, ...]) -> None:
-        """The fifo of what a node makes: straight from its worker, or joined in a memory tile."""
-        first = makers[0]
-        if len(makers) == 1:
-            end = Endpoint(actor=self.home[first.name], depth=output_depth(first))
-            pieces = object_count(value.form) if first.bundled else 1
-            self.add_fifo(value, end, output_shape(first), tight=first.tight, pieces=pieces)
-            return
-        count = object_count(value.form)
-        sources = []
-        for share in makers:
-            name = self.names.slice(value, share)
-            sources.append(name)
-            self.fifos[name] = Fifo(
-                name=name,
-                shape=output_shape(share),
-                dtype=self.forms.of(value.tensor).dtype,
-                producer=Endpoint(actor=self.home[share.name], depth=output_depth(share)),
-                consumers=(Endpoint(actor=f"mem:{self.names.fifo(value)}", kind="mem", depth=2),),
-                tensor=value.tensor,
-                form=self.form_of(value),
-                slices=slices_of(share, count),
-            )
-        self.add_join(value, sources, len(makers) if first.outer else 1)
-
-    def add_join(self, value: Value, sources: list[str], pieces: int = 1) -> None:
-        """Join fifos into objects of a value in a memory tile, `pieces` of them in one."""
-        elements = [_elements(self.fifos[name].shape) for name in sources]
-        target = self.names.fifo(value)
-        whole = object_shape(value.form)
-        actor = f"mem:{target}"
-        producer = Endpoint(actor=actor, kind="mem", depth=self.choices.depths.get((target, actor), 2))
-        self.add_fifo(value, producer, together(whole, pieces), pieces=pieces)
-        offsets = tuple(sum(elements[:i]) for i in range(len(elements)))
-        self.links.append(Link(kind="join", sources=tuple(sources), targets=(target,), offsets=offsets))
-
-    def add_fifo(
-        self, value: Value, producer: Endpoint, shape: tuple[int, ...], *, tight: bool = False, pieces: int = 1
-    ) -> None:
-        """The fifo of whole objects of a value, with what memory tiles keep for single readers."""
-        name = self.names.fifo(value)
-        readers = self.readers.get(value, [])
-        branches = [r for r in readers if (name, r.endpoint.actor) in self.choices.kept]
-        ends = tuple(self.consumer(name, r) for r in readers)
-        grown = any((name, e.actor) in self.choices.depths for e in ends)
-        tight = tight or any(r.tight for r in readers)
-        fifo = Fifo(
-            name=name,
-            shape=shape,
-            dtype=self.forms.of(value.tensor).dtype,
-            producer=producer,
-            consumers=ends,
-            depth=producer.depth or 2,
-            tensor=value.tensor,
-            consumer_shape=object_shape(value.form) if pieces > 1 and any(e.kind != "mem" for e in ends) else (),
-            form=self.form_of(value),
-        )
-        self.fifos[name] = _settled(fifo, literal=tight or grown or pieces > 1)
-        for reader in branches:
-            self.add_branch(value, reader)
-        for (cut, op), pieces_of in self.cuts.items():
-            if cut == value:
-                self.add_cut(value, op, list(pieces_of.values()))
-
-    def add_cut(self, value: Value, op: str, cascade: list[list[tuple[Share, int]]]) -> None:
-        """Cut the objects of a value by channels, for the workers of a cascade."""
-        source = self.fifos[self.names.fifo(value)]
-        targets: list[str] = []
-        offsets: list[int] = []
-        for readers in cascade:
-            share = readers[0][0]
-            name = self.names.part(value, share)
-            first, count = share.part.in_first, share.part.in_count
-            offsets.append(sum(_elements(self.fifos[t].shape) for t in targets))
-            targets.append(name)
-            ends = tuple(self.cut_end(name, reader, depth) for reader, depth in readers)
-            self.fifos[name] = replace(
-                source,
-                name=name,
-                shape=input_shape(share, 0),
-                producer=Endpoint(actor=f"mem:{source.name}>{op}", kind="mem", depth=2),
-                consumers=ends,
-                depth=2,
-                consumer_shape=(),
-                slices=(Slice(axis="channels", first=first, count=count),),
-            )
-        self.links.append(Link(kind="split", sources=(source.name,), targets=tuple(targets), offsets=tuple(offsets)))
-
-    def cut_end(self, fifo: str, share: Share, depth: int) -> Endpoint:
-        """The end of a slice at one worker."""
-        worker = self.home[share.name]
-        return Endpoint(actor=worker, depth=self.choices.depths.get((fifo, worker), depth))
-
-    def consumer(self, fifo: str, reader: _Reader) -> Endpoint:
-        """The endpoint of a reader on the fifo of the value itself."""
-        end = reader.endpoint
-        pool = fifo, end.actor
-        depth = self.choices.depths.get(pool, end.depth)
-        if pool in self.choices.kept:
-            return Endpoint(actor=f"mem:{fifo}>{end.actor}", kind="mem", depth=depth)
-        return Endpoint(actor=end.actor, kind=end.kind, depth=depth)
-
-    def add_branch(self, value: Value, reader: _Reader) -> None:
-        """A reader that gets its objects from a memory tile."""
-        source = self.fifos[self.names.fifo(value)]
-        end = reader.endpoint
-        name = self.names.branch(value, end.actor)
-        count = self.choices.kept[source.name, end.actor]
-        depth = self.choices.depths.get((source.name, end.actor), min(2, object_count(value.form) // count))
-        shape = object_shape(value.form)
-        self.fifos[name] = Fifo(
-            name=name,
-            shape=together(shape, count),
-            dtype=source.dtype,
-            producer=Endpoint(actor=f"mem:{source.name}>{end.actor}", kind="mem", depth=depth),
-            consumers=(end,),
-            tensor=value.tensor,
-            depth=depth,
-            consumer_shape=shape if count > 1 and not reader.bundled else (),
-            form=source.form,
-        )
-        self.links.append(Link(kind="forward", sources=(source.name,), targets=(name,)))
-
-    def form_of(self, value: Value) -> tuple[int, ...]:
-        return () if value.form == self.forms.tensors[value.tensor].shape else value.form
 
     def add_worker(self, group: tuple[Share, ...]) -> None:
         """A worker with the program of its shares."""
@@ -392,7 +166,7 @@ class _Builder:
         if not share.last:
             return ""
         value = share.node.output
-        return self.names.slice(value, share) if len(self.makers[value]) > 1 else self.names.fifo(value)
+        return self.names.slice(value, share) if len(self.flows.makers[value]) > 1 else self.names.fifo(value)
 
     def add_buffer(self, share: Share, spec: BufferSpec, scratch: dict[str, str]) -> str:
         """A buffer of a kernel; scratch is shared by both kernels of a share."""
@@ -436,7 +210,7 @@ class _Builder:
         for share, after in zip(spread.shares, spread.shares[1:], strict=False):
             if share.last:
                 continue
-            sums = _elements(output_shape(share)) * int(self.accumulator(share))
+            sums = elements_of(output_shape(share)) * int(self.accumulator(share))
             self.cascades.append(
                 Cascade(
                     source=self.home[share.name],
@@ -450,44 +224,3 @@ class _Builder:
         """Bits of a summand."""
         op = share.node.op
         return op.accumulator.bits if op.accumulator is not None else 32
-
-    def sequence(self) -> Iterator[Transfer]:
-        """Tasks of the host: all inputs, then all outputs."""
-        for value in self.graph.inputs:
-            yield Transfer(
-                fifo=self.names.fifo(value),
-                direction="fill",
-                tensor=value.tensor,
-                objects=object_count(value.form),
-            )
-        for value in dict.fromkeys(v for _, v in self.graph.outputs):
-            name = self.names.fifo(value)
-            yield Transfer(
-                fifo=f"{name}>host" if value in self.graph.inputs else name,
-                direction="drain",
-                tensor=value.tensor,
-                objects=object_count(value.form),
-                wait=True,
-            )
-
-
-def _settled(fifo: Fifo, *, literal: bool) -> Fifo:
-    """A fifo between two workers gets one depth for both ends, so that it lives with or without a DMA."""
-    if len(fifo.consumers) != 1 or fifo.producer.kind != "worker" or fifo.consumers[0].kind != "worker":
-        return fifo
-    producer, consumer = fifo.producer, fifo.consumers[0]
-    depth = max(producer.depth or 1, consumer.depth or 1)
-    return replace(
-        fifo,
-        producer=producer if literal else Endpoint(actor=producer.actor),
-        consumers=(consumer if literal else Endpoint(actor=consumer.actor),),
-        depth=depth,
-        via_dma=literal,
-    )
-
-
-def _elements(shape: tuple[int, ...]) -> int:
-    result = 1
-    for n in shape:
-        result *= n
-    return result

@@ -19,6 +19,7 @@ class Load:
         inputs: fifos that come in from elsewhere.
         outputs: fifos that go out.
         bytes_by_fifo: objects alone.
+        deepest: objects of the deepest pool.
     """
 
     worker: str
@@ -27,6 +28,7 @@ class Load:
     inputs: int
     outputs: int
     bytes_by_fifo: dict[str, int]
+    deepest: int
 
 
 def loads(design: Design) -> tuple[Load, ...]:
@@ -37,7 +39,7 @@ def loads(design: Design) -> tuple[Load, ...]:
     for worker in design.workers:
         by_fifo: dict[str, int] = {}
         streams: dict[str, set[str]] = {"produce": set(), "consume": set()}
-        descriptors = 0
+        descriptors = deepest = 0
         for (actor, fifo, side), name in wiring.ports.items():
             pool = wiring.pools[name]
             if actor != worker.name:
@@ -46,6 +48,7 @@ def loads(design: Design) -> tuple[Load, ...]:
                 continue
             depth = max(pool.declared, pool.allocated) if side == "consume" else pool.allocated
             by_fifo[fifo] = by_fifo.get(fifo, 0) + depth * size_of(pool.shape, pool.dtype)
+            deepest = max(deepest, depth)
             if pool.kind != "shared":
                 streams[side].add(fifo)
                 descriptors += depth
@@ -58,6 +61,7 @@ def loads(design: Design) -> tuple[Load, ...]:
                 inputs=len(streams["consume"]),
                 outputs=len(streams["produce"]),
                 bytes_by_fifo=by_fifo,
+                deepest=deepest,
             )
         )
     return tuple(found)

@@ -4,7 +4,7 @@ from typing import Final
 
 from presim.design import Design, Split
 from presim.kernels.attributes import Forms
-from presim.plan.build import Choices, worker_of
+from presim.plan.choices import Choices, worker_of
 from presim.plan.limits import Limits
 from presim.plan.share import fired_of, macs_of, need_of, padding_fraction
 from presim.plan.spread import Spread
@@ -51,5 +51,6 @@ def notes_of(choices: Choices, design: Design, forms: Forms, limits: Limits) -> 
             notes.append(f"op {spread.node.op.name!r}: weights come from a memory tile for every output object")
     for (fifo, worker), depth in sorted(choices.depths.items()):
         where = "in a memory tile" if (fifo, worker) in choices.kept else "on the core"
-        notes.append(f"fifo {fifo!r} keeps {depth} objects for {worker!r} {where}: another path needs them first")
+        count = depth * choices.kept.get((fifo, worker), 1)
+        notes.append(f"fifo {fifo!r} keeps {count} objects for {worker!r} {where}: another path needs them first")
     return tuple(notes)
