@@ -326,10 +326,7 @@ def explain(
     result: SimResult, diagnosis: Diagnosis, found: Search, pools: Mapping[str, Pool], *, hint: str = ""
 ) -> SimResult:
     """Put what the search found into the result of a deadlock."""
-    waits = "; ".join(
-        f"{w.actor} waits to {w.op} {w.need} of fifo {w.fifo!r} ({w.have} {'there' if w.kind == 'full' else 'free'})"
-        for w in diagnosis.cycle or diagnosis.chain
-    )
+    waits = "; ".join(w.line() for w in diagnosis.cycle or diagnosis.chain)
     singles = [_fixes(f, pools) for f in found.singles]
     together = _fixes(found.joint or found.initial, pools)
     fixes = singles[0] if singles else together
@@ -360,7 +357,7 @@ def _fixes(found: Found | None, pools: Mapping[str, Pool]) -> tuple[Fix, ...]:
 
 def _fix_text(fix: Fix, pools: Mapping[str, Pool]) -> str:
     if fix.what == "init_objects":
-        return f"fifo {fix.fifo!r} needs {fix.after} objects at the start"
+        return f"{fix.after} object{'s' if fix.after > 1 else ''} at the start of fifo {fix.fifo!r} lets it run"
     pool = pools[f"{fix.fifo}:{fix.side}"]
     listed = " as a depth list (an integer is a hint)" if pool.largest_acquire and fix.after > pool.allocated else ""
     return f"depth {fix.after} in place of {fix.before} for fifo {fix.fifo!r} at {fix.side}{listed} lets it run"

@@ -3,6 +3,7 @@
 from presim.simulate.diagnose import diagnose, stuck
 from presim.simulate.engine import QUANTUM, Actor, Engine, Goal, Need
 from presim.simulate.lane import Lane
+from presim.simulate.result import Wait
 
 
 class Counter(Actor):
@@ -109,3 +110,15 @@ def test_a_chain_leads_to_who_never_delivers() -> None:
     found = diagnose([a])
     assert [(w.actor, w.fifo) for w in found.cycle] == [("a", "p"), ("b", "q")]
     assert (found.chain, found.starved) == ((), ("p", "q"))
+
+
+def test_waits_are_told_in_words() -> None:
+    def said(op: str, kind: str, step: str = "0[3].1") -> str:
+        return Wait(actor="w", op=op, fifo="f", side="f:consume:v", step=step, kind=kind, have=1, need=2).line()  # type: ignore[arg-type]
+
+    assert said("acquire", "full") == "w acquires 2 of fifo 'f', 1 there at step 0[3].1"
+    assert said("acquire", "free", "") == "w acquires 2 of fifo 'f', 1 free"
+    assert said("send", "full", "") == "w has nothing of fifo 'f' to send"
+    assert said("receive", "free", "") == "w finds no room for fifo 'f' at consume:v"
+    assert said("await", "full", "task 1") == "w awaits 2 objects of fifo 'f', 1 came"
+    assert said("put", "free") == "w puts 2 words on cascade 'f', 1 fit at step 0[3].1"
