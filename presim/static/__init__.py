@@ -15,7 +15,7 @@ from presim.static.budget import (
 )
 from presim.static.findings import Checked, Severity, StaticFinding
 from presim.static.host import awaited_drains, host_tasks, task_queues
-from presim.static.links import broadcast, links, segments
+from presim.static.links import broadcast, links, replayed_broadcasts, segments
 from presim.static.programs import acquire_depth, drift, rates, release_balance
 from presim.static.scope import Check, Scope, scope_of
 from presim.static.structure import structure
@@ -26,6 +26,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     segments,
     links,
     broadcast,
+    replayed_broadcasts,
     acquire_depth,
     release_balance,
     drift,

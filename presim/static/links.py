@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from presim.design import Fifo, Link
+from presim.pools import is_literal
 from presim.static.findings import Checked, StaticFinding, error, warning
 from presim.static.scope import Scope, place
 from presim.steps import elements_of
@@ -12,6 +13,7 @@ from presim.steps import elements_of
 SEGMENTS: Final = "segments"
 LINKS: Final = "links"
 BROADCAST: Final = "broadcast"
+REPLAYS: Final = "replayed_broadcasts"
 
 
 def segments(scope: Scope) -> Checked:
@@ -108,3 +110,24 @@ def broadcast(scope: Scope) -> Checked:
                 text = f"its end at {end.actor!r} is on {place(end.tile)}, the worker on {place(worker.tile)}"
                 found.append(error(BROADCAST, f"fifo {fifo.name!r}", text))
     return Checked(rule=BROADCAST, looked_at=len(scope.design.fifos), findings=tuple(found))
+
+
+def replayed_broadcasts(scope: Scope) -> Checked:
+    """No broadcast is sent again so often that the compiler's own deadlock model refuses it.
+
+    The model of mlir-aie (PR 3257): fan-out times trips above twice the depth, where the consumers pass on what they
+    get. It is a rule of thumb: the simulation says whether the design hangs.
+    """
+    senders = {f.producer.actor for f in scope.design.fifos if f.producer.kind == "worker"}
+    sent = [f for f in scope.design.fifos if f.repeat_count > 1 and len(f.consumers) > 1]
+    found = []
+    for fifo in sent:
+        trips = len(fifo.consumers) * fifo.repeat_count
+        passed_on = all(c.actor in senders for c in fifo.consumers if c.kind == "worker")
+        if trips > 2 * fifo.depth and passed_on and not is_literal(fifo):
+            text = (
+                f"{len(fifo.consumers)} consumers times {fifo.repeat_count} repeats are above twice the depth"
+                f" {fifo.depth}; the compiler's deadlock model refuses that, whatever the simulation says"
+            )
+            found.append(warning(REPLAYS, f"fifo {fifo.name!r}", text, used=trips, limit=2 * fifo.depth))
+    return Checked(rule=REPLAYS, looked_at=len(sent), findings=tuple(found))

@@ -43,7 +43,15 @@ def test_every_check_has_a_rule_of_its_own_and_looks_at_a_plain_design_without_f
     assert [c.rule for c in checks] == ["structure", *(c.__name__ for c in CHECKS)]
     assert [f.line() for c in checks for f in c.findings] == []
     idle = {c.rule for c in checks if c.looked_at == 0}
-    assert idle == {"segments", "links", "access_patterns", "cascades", "descriptor_halves", "program_memory"}
+    assert idle == {
+        "replayed_broadcasts",
+        "segments",
+        "links",
+        "access_patterns",
+        "cascades",
+        "descriptor_halves",
+        "program_memory",
+    }
 
 
 # structure
@@ -187,6 +195,19 @@ def test_structure_of_cascades() -> None:
     assert cascades(("a", "b"), ("a", "c")) == 1
     assert cascades(("a", "c"), ("b", "c")) == 1
     assert cascades(("a", "d")) == 1
+
+
+@pytest.mark.parametrize(("repeats", "expected"), [(1, []), (2, []), (3, ["warning"])])
+def test_H1_the_rule_of_thumb_of_the_compiler_is_a_warning(repeats: int, expected: list[str]) -> None:
+    s = Sketch()
+    for name in "ab":
+        s.worker(name, loop(repeats, *move("x", f"{name}y"))).fifo(f"{name}y", name, f"shim{name}").drain(
+            f"{name}y", repeats
+        )
+    s.fifo("in", "shim0", "mem0").fifo("x", "mem0", "a", "b", repeat_count=repeats).link("forward", "in", "x").fill(
+        "in", 1
+    )
+    assert severities(s, "replayed_broadcasts") == expected
 
 
 def test_memory_tile_ends_lead_on_or_hold_values() -> None:
