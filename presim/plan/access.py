@@ -5,6 +5,7 @@ in this list. What a program holds, when it gives it back and how deep a fifo ha
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -213,6 +214,8 @@ def largest_window(fired: Sequence[Firing], port: int, total: int) -> int:
     return max((w.last - w.first + 1 for w in windows(fired, port, total)), default=1) or 1
 
 
-def largest_step(fired: Sequence[Firing], port: int, total: int) -> int:
-    """Most objects of input `port` that are given back together after one firing, at least 1."""
-    return max((min(w.keep, w.last + 1) - w.first for w in windows(fired, port, total)), default=1) or 1
+def usual_step(fired: Sequence[Firing], port: int, total: int) -> int:
+    """Objects of input `port` that are given back after most firings that give back any: the stride of a window."""
+    steps = Counter(min(w.keep, w.last + 1) - w.first for w in windows(fired, port, total))
+    counts = [(-times, step) for step, times in steps.items() if step > 0]
+    return min(counts)[1] if counts else 1

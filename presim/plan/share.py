@@ -7,7 +7,7 @@ from typing import Final
 
 from presim.blocks import LANES, object_count, object_shape
 from presim.kernels.attributes import BufferSpec, Forms, Part, StreamSpec, buffers_of, kernel_of, stream_of
-from presim.plan.access import Firing, Geometry, concat_in_step, firings, largest_step, largest_window
+from presim.plan.access import Firing, Geometry, concat_in_step, firings, usual_step, largest_window
 from presim.plan.graph import Node, Value
 from presim.plan.limits import size_of
 
@@ -204,7 +204,7 @@ def input_depth(share: Share, port: int, fired: tuple[Firing, ...]) -> int:
     window = largest_window(fired, port, total)
     if share.tight:
         return window
-    return min(max(2, total), window + largest_step(fired, port, total)) if window < total else max(1, total)
+    return min(max(2, total), window + usual_step(fired, port, total)) if window < total else max(1, total)
 
 
 def output_depth(share: Share) -> int:

@@ -1,5 +1,6 @@
 """Plans of small models, simulated with real data and held against the oracle on every fifo."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -169,36 +170,39 @@ def counted(program: tuple[Step, ...]) -> dict[tuple[str, str], list[int]]:
 
 def unbalanced(design: Design) -> list[str]:
     """Fifos whose ends do not move the same elements in one inference, and programs that keep objects."""
+    fifos = {f.name: f for f in design.fifos}
     made: dict[str, int] = {}
-    taken: dict[tuple[str, str], int] = {}
+    taken: list[tuple[str, str, int]] = []
     wrong = []
     for worker in design.workers:
         for (name, side), (acquired, released) in counted(worker.program).items():
-            fifo = next(f for f in design.fifos if f.name == name)
-            produces = side == "produce" or (not side and fifo.producer.actor == worker.name)
+            fifo = fifos[name]
             if acquired != released:
                 wrong.append(f"{worker.name} keeps objects of {name}")
-            if produces:
-                made[name] = acquired * int(np.prod(fifo.shape))
-            else:
-                taken[name, worker.name] = acquired * int(np.prod(fifo.consumer_shape or fifo.shape))
+            if side == "produce" or (not side and fifo.producer.actor == worker.name):
+                made[name] = acquired * math.prod(fifo.shape)
+            elif fifo.init_array is None:
+                taken.append((name, worker.name, acquired * math.prod(fifo.consumer_shape or fifo.shape)))
     for transfer in design.sequence:
-        fifo = next(f for f in design.fifos if f.name == transfer.fifo)
+        fifo = fifos[transfer.fifo]
         if transfer.direction == "fill":
-            made[fifo.name] = transfer.objects * int(np.prod(fifo.shape))
+            made[fifo.name] = transfer.objects * math.prod(fifo.shape)
         else:
-            taken[fifo.name, fifo.consumers[-1].actor] = transfer.objects * int(
-                np.prod(fifo.consumer_shape or fifo.shape)
-            )
-    todo = True
-    while todo:
-        todo = False
+            taken.append((fifo.name, "host", transfer.objects * math.prod(fifo.consumer_shape or fifo.shape)))
+    _through_links(design, made)
+    return wrong + [
+        f"{name}: {made.get(name)} elements made, {actor} takes {elements}"
+        for name, actor, elements in taken
+        if made.get(name) != elements
+    ]
+
+
+def _through_links(design: Design, made: dict[str, int]) -> None:
+    """Elements that memory tiles pass on."""
+    fifos = {f.name: f for f in design.fifos}
+    for _ in design.links:
         for link in design.links:
-            if link.targets[0] not in made and all(s in made for s in link.sources):
-                made[link.targets[0]] = sum(made[s] for s in link.sources)
-                todo = True
-    for (name, actor), elements in taken.items():
-        fifo = next(f for f in design.fifos if f.name == name)
-        if fifo.init_array is None and made.get(name) != elements:
-            wrong.append(f"{name}: {made.get(name)} elements made, {actor} takes {elements}")
-    return wrong
+            total = sum(made.get(s, 0) for s in link.sources)
+            sizes = [math.prod(fifos[t].shape) for t in link.targets]
+            for target, size in zip(link.targets, sizes, strict=True):
+                made[target] = total * size // sum(sizes)

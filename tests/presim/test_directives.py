@@ -1,0 +1,100 @@
+"""Directives: known nodes and keys alone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manifest.errors import RefusedError
+from manifest.model import Manifest
+from presim.directives import MAX_BYTES, Directive, Parallelism, Placement, directives_of, read_directives
+from tests.qdq_models import linear
+
+
+@pytest.fixture(scope="module")
+def manifest() -> Manifest:
+    return linear(np.ones((16, 8), np.int8)).load().manifest
+
+
+def refused(value: Any, manifest: Manifest) -> str:
+    with pytest.raises(RefusedError) as caught:
+        directives_of(value, manifest)
+    assert all(p.code == "PLAN-DIRECTIVE" for p in caught.value.problems)
+    return str(caught.value)
+
+
+def test_everything_that_can_be_said(manifest: Manifest) -> None:
+    value = {
+        "gemm": {
+            "parallelism": {"cas_num": 2, "cas_length": 8, "contract": "outer"},
+            "placement": {"row": 1, "col": 7},
+            "layout": "dense_kn_blocks",
+        }
+    }
+    assert directives_of(value, manifest).of("gemm") == Directive(
+        parallelism=Parallelism(cas_num=2, cas_length=8, contract="outer"),
+        placement=Placement(row=1, col=7),
+        layout="dense_kn_blocks",
+    )
+
+
+def test_defaults_and_ops_without_directive(manifest: Manifest) -> None:
+    found = directives_of({"gemm": {"parallelism": {}}}, manifest)
+    assert found.of("gemm").parallelism == Parallelism(cas_num=1, cas_length=1, contract="inner")
+    assert found.of("other") == Directive()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([], "expected an object of node names"),
+        ({"fc": {}}, "no such node"),
+        ({"gemm": {"paralellism": {}}}, "no such key; expected parallelism, placement, layout; got 'paralellism'"),
+        ({"gemm": {"parallelism": {"cas": 1}}}, "no such key; expected cas_num, cas_length, contract"),
+        ({"gemm": {"parallelism": {"cas_length": 9}}}, "from 1 to 8; got 9"),
+        ({"gemm": {"parallelism": {"cas_num": 0}}}, "an integer from 1; got 0"),
+        ({"gemm": {"parallelism": {"cas_num": True}}}, "an integer from 1; got True"),
+        ({"gemm": {"parallelism": {"contract": "middle"}}}, "expected inner, outer; got 'middle'"),
+        ({"gemm": {"placement": {"row": 1}}}, "needs a row and a column"),
+        ({"gemm": {"placement": {"row": -1, "col": 0}}}, "an integer from 0; got -1"),
+        ({"gemm": {"layout": "rows"}}, "no such layout"),
+        ({"gemm": 3}, "expected an object"),
+    ],
+)
+def test_what_is_not_known_is_refused(manifest: Manifest, value: Any, words: str) -> None:
+    assert words in refused(value, manifest)
+
+
+def test_cascade_of_eight_is_the_longest(manifest: Manifest) -> None:
+    found = directives_of({"gemm": {"parallelism": {"cas_length": 8}}}, manifest)
+    assert found.of("gemm").parallelism == Parallelism(cas_length=8)
+
+
+def test_all_problems_at_once(manifest: Manifest) -> None:
+    text = refused({"a": {}, "gemm": {"x": 1, "y": 2}}, manifest)
+    assert text.count("PLAN-DIRECTIVE") == 3
+
+
+def test_nodes_of_one_op_share_a_directive() -> None:
+    manifest = linear(np.ones((16, 8), np.int8)).load().manifest
+    (op,) = [o for o in manifest.ops if o.name == "gemm"]
+    others = [n for n in op.nodes if n != "gemm"]
+    if others:
+        assert "has a directive already" in refused({"gemm": {}, others[0]: {}}, manifest)
+
+
+def test_files(manifest: Manifest, tmp_path: Path) -> None:
+    path = tmp_path / "d.json"
+    path.write_text(json.dumps({"gemm": {"layout": "identity"}}), encoding="utf-8")
+    assert read_directives(path, manifest).of("gemm").layout == "identity"
+    for text, words in (("{", "no JSON"), ('{"gemm": {}, "gemm": {}}', "stands twice"), ("[" * 100_000, "no JSON")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(RefusedError, match=words):
+            read_directives(path, manifest)
+    path.write_bytes(b" " * (MAX_BYTES + 1))
+    with pytest.raises(RefusedError, match="too large"):
+        read_directives(path, manifest)
+    with pytest.raises(RefusedError, match="cannot be read"):
+        read_directives(tmp_path / "absent.json", manifest)
