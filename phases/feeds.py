@@ -19,7 +19,13 @@ from manifest.model import Manifest, Tensor
 
 MAX_INPUT_BYTES: Final = 8 << 30
 CHUNK_BYTES: Final = 256 << 20
-IGNORED: Final = {"indexed": re.compile(r"out_\d+"), "x": re.compile(r"y|y_eval|x_eval|x_calib")}
+_LABELS: Final = "y|y_eval|x_eval|x_calib"
+IGNORED: Final = {
+    "indexed": re.compile(r"out_\d+"),
+    "names": re.compile(_LABELS),
+    "x": re.compile(_LABELS),
+}
+"""Arrays of a file of real data that are no inputs: left out, with a note; any other name is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

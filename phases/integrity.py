@@ -243,7 +243,7 @@ def _sources(root: Path, info: PortInfo | None) -> Iterator[tuple[bool, Fault]]:
     """Model and data: (True, fault) where changed, (False, fault) where absent."""
     for role, source in info.sources if info is not None else ():
         try:
-            path = source.locate(root).resolve()
+            path = Path(os.path.realpath(source.locate(root)))
             got = sha256_file(path) if path.is_file() else None
         except OSError:
             got = None

@@ -25,8 +25,15 @@ _held: dict[Path, int] = {}
 
 
 def lock_path(port: Path) -> Path:
-    """The lock file of a port; links on the way are followed first, so that one port has one lock."""
-    resolved = port.resolve()
+    """The lock file of a port; links on the way are followed first, so that one port has one lock.
+
+    Raises:
+        RefusedError: the root folder, which has no folder above it.
+    """
+    resolved = Path(os.path.realpath(port))  # `resolve` raises where links go in a circle
+    if not resolved.name:
+        what, remedy = "the root folder cannot be a port", "choose another folder with --out"
+        raise RefusedError((Problem(code="PORT-OUT-TAKEN", where=str(port), what=what, remedy=remedy),))
     return resolved.with_name(f".{resolved.name}.lock")
 
 

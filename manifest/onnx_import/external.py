@@ -8,6 +8,7 @@ and nothing is opened before `stat` has said that it is a regular file with one 
 import errno
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -73,10 +74,14 @@ def embed(model: onnx.ModelProto, folder: Path | None, *, max_bytes: int) -> lis
 
 
 def external_files(path: Path) -> tuple[Path, ...]:
-    """Files that hold external data of a model that has been read without a problem, in the order of use."""
+    """Files that hold external data of a model, in the order of use; entries that the importer refuses are left out."""
     graph = onnx.ModelProto.FromString(path.read_bytes()).graph
-    found = (t for _, t in tensors(graph) if t.data_location == onnx.TensorProto.EXTERNAL)
-    return tuple(dict.fromkeys(path.parent.joinpath(*_components(_reference(t).location)) for t in found))
+    found: dict[Path, None] = {}
+    for _, tensor in tensors(graph):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            with suppress(_BadExternalError):
+                found[path.parent.joinpath(*_components(_reference(tensor).location))] = None
+    return tuple(found)
 
 
 def _problem(label: str, bad: _BadExternalError) -> Problem:

@@ -1,5 +1,6 @@
 """`python -m phases.baseline`: from a model and real data to a validated manifest, oracle and gate."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +50,7 @@ def command(**given: Any) -> int:
     Results go to stdout, progress to stderr. Without --data the gate cannot pass: the real-data items say NOT_RUN.
     """
     arguments = Arguments(**given)
-    if arguments.is_rerun and arguments.out is not None and arguments.out.resolve() != arguments.model.resolve():
+    if arguments.is_rerun and arguments.out is not None and not _same_folder(arguments.out, arguments.model):
         msg = "--out: a rerun stays in its own folder; give the model to make another port"
         raise click.UsageError(msg)
     with writing(arguments.port) as healed:
@@ -64,6 +65,11 @@ def command(**given: Any) -> int:
             if note:
                 click.echo(f"note: {note}")
         return run_baseline(options, cli.console())
+
+
+def _same_folder(a: Path, b: Path) -> bool:
+    """Whether two paths lead to one place, links followed."""
+    return os.path.realpath(a) == os.path.realpath(b)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,7 +3,6 @@
 The forms are those of `phases.baseline.data_forms`. Nothing is guessed: what was understood, cast or left out is said.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from manifest.errors import Problem, RefusedError
 from manifest.io import DEFAULT_MAX_BYTES, read_npz
 from phases.baseline.data_forms import DataFile, InputSpec, array_name, eval_name, read_form, text, turned
 from phases.baseline.preprocessing import Preprocessing
+from phases.state import sha256_file
 
 UNNAMED = "?"
 """An open dimension without a name: two of them are two dimensions."""
@@ -56,14 +56,21 @@ class Data:
 
 def open_data(path: Path | str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> DataFile:
     """Read the file once; RefusedError where it is no plain `.npz` of arrays or holds none."""
+    digest = _digest(Path(path))
     arrays = read_npz(path, max_bytes=max_bytes)
     if not arrays:
         raise RefusedError(
             (Problem(code="DATA-EMPTY", where=str(path), what="holds no arrays", expected="real inputs"),)
         )
-    with Path(path).open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     return DataFile(str(path), digest, arrays)
+
+
+def _digest(path: Path) -> str:
+    """The sha256 of a file before it is read: one that changes meanwhile is then STALE for every reader of the port."""
+    try:
+        return sha256_file(path.resolve()) if path.is_file() else ""
+    except OSError:
+        return ""  # the reader says what is wrong with it
 
 
 def infer_shapes(

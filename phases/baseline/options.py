@@ -103,13 +103,15 @@ class BaselineOptions:
             return f"device: {self.device} (default; choose another with --device)"
         return f"device: {self.device} (from {self.device_from})"
 
-    def info(self, model_sha256: str, data_sha256: str | None = None, external: tuple[Path, ...] = ()) -> PortInfo:
+    def info(
+        self, model_sha256: str, data_sha256: str | None = None, external: Mapping[Path, str] | None = None
+    ) -> PortInfo:
         """The content of `port.json`.
 
         Args:
             model_sha256: of the model file's bytes as read.
             data_sha256: of the data file's bytes as read; None = hash the file now.
-            external: files of the model's external data.
+            external: sha256 by file of the model's external data.
         """
         data = None
         if self.data is not None:
@@ -117,7 +119,7 @@ class BaselineOptions:
         return PortInfo(
             tool_version=tool_version(),
             model=Source.of(self.model, port=self.port_base, sha256=model_sha256),
-            external=tuple(Source.of(path, port=self.port_base) for path in external),
+            external=tuple(Source.of(p, port=self.port_base, sha256=sha) for p, sha in (external or {}).items()),
             data=data,
             device=self.device,
             options=self.asked,

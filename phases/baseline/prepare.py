@@ -1,6 +1,6 @@
 """From the person's files to a quantised model, its manifest and its data: everything that can be refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,7 +36,7 @@ class Prepared:
         float_model: the float model, None where the file came quantised.
         data: real inputs, None where none were given.
         preprocessing: what `port.toml` declares, per input.
-        external: files of the model's external data.
+        external: sha256 by file of the model's external data.
         source_sha256: of the model file as given.
         notes: remarks for the person.
     """
@@ -50,7 +50,7 @@ class Prepared:
     float_model: bytes | None
     data: Data | None
     preprocessing: dict[str, Preprocessing]
-    external: tuple[Path, ...]
+    external: Mapping[Path, str]
     source_sha256: str
     notes: tuple[str, ...]
 
@@ -68,6 +68,7 @@ def prepare(options: BaselineOptions, progress: Progress) -> Prepared:
     preprocessing = preprocessing_from(options.declared.preprocessing, names, where="port.toml")
     file = None if options.data is None else open_data(options.data)
     _known_inputs(options, names)
+    sha256, external = _hashes(options.model)
     if summary.is_quantized:
         prepared = _import(options, summary, file, preprocessing, progress)
     else:
@@ -85,13 +86,30 @@ def prepare(options: BaselineOptions, progress: Progress) -> Prepared:
         float_model=floats,
         data=data,
         preprocessing=preprocessing,
-        external=external_files(options.model),
-        source_sha256=sha256_file(options.model),
+        external=external,
+        source_sha256=sha256,
         notes=notes,
     )
 
 
 _Result = tuple[Imported, Imported, Data | None, bytes | None, bytes | None, tuple[str, ...]]
+
+
+def _hashes(model: Path) -> tuple[str, dict[Path, str]]:
+    """The sha256 of the model and of each file of its external data.
+
+    Why before the model is imported: a file that changes meanwhile is then STALE for every reader of the port. Links
+    are followed, as the readers of model and data do. Absent external data is left to the importer to refuse.
+
+    Raises:
+        RefusedError: a file cannot be read.
+    """
+    try:
+        external = {path: sha256_file(path.resolve()) for path in external_files(model) if path.is_file()}
+        return sha256_file(model.resolve()), external
+    except OSError as error:
+        what, got = "cannot be read", f"{error.filename or model}: {error.strerror or error}"
+        raise RefusedError((Problem(code="MODEL-UNREADABLE", where=str(model), what=what, got=got),)) from error
 
 
 def _known_inputs(options: BaselineOptions, names: tuple[str, ...]) -> None:

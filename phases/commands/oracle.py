@@ -1,5 +1,6 @@
 """`python -m phases oracle`: run the exact integer model on given inputs."""
 
+import os
 from pathlib import Path
 
 import click
@@ -50,9 +51,9 @@ def oracle(port: Path, inputs: Path, outputs: Path, all_tensors: bool, arithmeti
 
 def _require_free(outputs: Path, inputs: Path, loaded: LoadedPort) -> None:
     """Refuse to write results over the inputs or over a file of the port."""
-    root = loaded.port.root.resolve()
+    root = Path(os.path.realpath(loaded.port.root))
     ours = {root / name for name in (STATE, *loaded.port.state.files)}
-    if outputs.resolve() in {inputs.resolve(), *ours}:
+    if Path(os.path.realpath(outputs)) in {Path(os.path.realpath(inputs)), *ours}:
         what, expected = "results would replace what they come from", "a file of its own"
         raise RefusedError(
             (Problem(code="OPTION-OUTPUTS", where=f"--outputs {outputs}", what=what, expected=expected),)

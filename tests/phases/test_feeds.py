@@ -63,6 +63,12 @@ def test_labels_beside_x_are_left_out() -> None:
     assert found.notes == ("x = input 'image'", "array 'y' is no input and was left out")
 
 
+@pytest.mark.parametrize("name", ["y", "y_eval", "x_eval", "x_calib"])
+def test_labels_beside_a_named_input_are_left_out(name: str) -> None:
+    found = take_feeds({"image": X, name: np.array([1])}, ONE)
+    assert found.notes == (f"array {name!r} is no input and was left out",)
+
+
 def test_all_problems_at_once() -> None:
     assert codes({"image": X.astype(np.float64)[:, :3], "other": X}, two_inputs()) == [
         "ORACLE-INPUT-MISSING",
@@ -76,7 +82,7 @@ def test_all_problems_at_once() -> None:
     ("arrays", "code"),
     [
         ({}, "ORACLE-INPUT-MISSING"),
-        ({"image": X, "y": X}, "ORACLE-INPUT-EXTRA"),
+        ({"image": X, "z": X}, "ORACLE-INPUT-EXTRA"),
         ({"image": X, "x": X}, "ORACLE-INPUT-EXTRA"),
         ({"in_0": X, "in_1": X}, "ORACLE-INPUT-EXTRA"),
         ({"image": X.astype(np.float64)}, "ORACLE-INPUT-TYPE"),

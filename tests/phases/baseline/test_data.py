@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from manifest.errors import RefusedError
+from manifest.io import read_npz
+from phases.baseline import data as module
 from phases.baseline.data import infer_shapes, load_data, open_data
 from phases.baseline.data_forms import InputSpec
 from phases.baseline.preprocessing import Preprocessing
@@ -150,6 +152,20 @@ def test_all_problems_come_in_one_report(tmp_path: Path) -> None:
 def test_inputs_with_different_counts_are_refused(tmp_path: Path) -> None:
     inputs: tuple[InputSpec, ...] = (("a", "float32", (1, 3)), ("b", "float32", (1, 3)))
     assert "a: 2, b: 3" in refusal(npz(tmp_path, a=images(2, 1, 3), b=images(3, 1, 3)), inputs)
+
+
+def test_a_file_that_changes_while_it_is_read_keeps_the_earlier_sha256(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = npz(tmp_path, Input3=images(2, 1, 4, 4))
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def changed(path: Path, **options: Any) -> Any:
+        np.savez(path, Input3=images(3, 1, 4, 4))
+        return read_npz(path, **options)
+
+    monkeypatch.setattr(module, "read_npz", changed)
+    assert open_data(path).sha256 == before
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,20 @@ import time
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from checklists.report import load_report, report_to_json
 from manifest.device import DEVICES
 from manifest.io import sha256_hex, write_npz
+from manifest.onnx_import import Imported, import_model
 from phases import journal
 from phases.__main__ import main as phases
 from phases.baseline import __main__ as module
+from phases.baseline import prepare
 from phases.baseline.__main__ import main
 from phases.disk import Disk
 from phases.lock import lock_path, port_lock
@@ -102,6 +106,47 @@ def test_a_refused_model_leaves_nothing(
     assert "Traceback" not in out + err
     assert contents(tmp_path) == before
     assert [p.name for p in tmp_path.iterdir()] == list(before)
+
+
+def test_a_linked_model_is_the_file_that_it_leads_to(tmp_path: Path) -> None:
+    model = write_model(tmp_path)
+    (tmp_path / "link.onnx").symlink_to(model.name)
+    assert run(tmp_path / "link.onnx", "--data", tmp_path / "real.npz", "--out", tmp_path / "p") == 0
+    assert phases(["check", str(tmp_path / "p")]) == 0
+    model.write_bytes(model.read_bytes() + b"\0")
+    assert phases(["check", str(tmp_path / "p")]) == 3
+
+
+def test_a_model_that_changes_while_it_is_imported_is_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write_model(tmp_path)
+
+    def changing(path: Path, **options: Any) -> Imported:
+        imported = import_model(path, **options)
+        named = onnx.load(path)
+        named.graph.doc_string += "changed "
+        onnx.save(named, path)
+        return imported
+
+    monkeypatch.setattr(prepare, "import_model", changing)
+    run(model, "--data", tmp_path / "real.npz", "--out", tmp_path / "p")
+    capsys.readouterr()
+    assert phases(["check", str(tmp_path / "p")]) == 3
+    assert "m.onnx: stale: model changed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("out", ["/", "circle", "circle/p"])
+def test_places_that_can_hold_no_port_are_exit_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    write_model(tmp_path)
+    (tmp_path / "circle").symlink_to("circle")
+    monkeypatch.chdir(tmp_path)
+    assert run("m.onnx", "--data", "real.npz", "--out", out) == 2
+    out_text, err = capsys.readouterr()
+    assert "Traceback" not in out_text + err
+    assert {p.name for p in tmp_path.iterdir()} == {"m.onnx", "real.npz", "circle"}
 
 
 def test_an_unknown_device_is_exit_2_and_names_the_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
