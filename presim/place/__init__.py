@@ -14,7 +14,7 @@ from manifest.device import Device
 from manifest.errors import Problem, RefusedError
 from presim.design import Design, Endpoint, Tile
 from presim.directives import Directives
-from presim.place.bins import place_bins
+from presim.place.bins import place_bins, require_memories
 from presim.place.grid import Grid, grid_of
 from presim.place.nets import nets_of
 from presim.place.pins import Pins, pins_of
@@ -55,6 +55,7 @@ def place(design: Design, device: Device, directives: Directives | None = None) 
     if faults:
         raise RefusedError(tuple(Problem(code="PLACE-DESIGN", where=f.where, what=f.text) for f in faults))
     grid = grid_of(device)
+    require_memories(design, device, grid)
     pins = pins_of(design, directives or Directives(), grid)
     placed = share(_with_workers(design, _spots(design, device, grid, pins)), design, device, grid)
     placed = place_bins(placed, device, grid)

@@ -38,6 +38,19 @@ class Bin:
     tile: Tile | None
 
 
+def require_memories(design: Design, device: Device, grid: Grid) -> None:
+    """Refuse what needs memory tiles where there are none.
+
+    Raises:
+        RefusedError: names the fifos.
+    """
+    ends = [f.name for f in design.fifos for end in (f.producer, *f.consumers) if end.kind == "mem"]
+    if ends and not grid.mem_rows:
+        fifos = ", ".join(map(repr, dict.fromkeys(ends)))
+        what = f"{device.name} has no memory tiles"
+        raise RefusedError((Problem(code="PLACE-MEMTILE", where=f"fifos {fifos}", what=what, remedy=_remedy("mem")),))
+
+
 def place_bins(design: Design, device: Device, grid: Grid) -> Design:
     """Give every memory and shim end, and every link, its tile.
 
@@ -218,10 +231,8 @@ def _needs(kind: TileKind, use: Use, device: Device) -> Iterator[tuple[str, int,
 def _refusal(item: Bin, bins: Sequence[Bin], tiles: Sequence[Tile], device: Device) -> Problem:
     """What is short: on one tile for one bin, else on all tiles together, else as they are spread."""
     code = "PLACE-MEMTILE" if item.kind == "mem" else "PLACE-SHIM"
-    what = "memory tiles" if item.kind == "mem" else "shim tiles"
+    what = "memory tiles" if item.kind == "mem" else "shim tiles that reach the host"
     where = f"{what}, {item.name!r}"
-    if not tiles:
-        return Problem(code=code, where=where, what=f"{device.name} has no {what}", expected="1", got="0")
     for name, need, have in _needs(item.kind, item.need, device):
         if have is not None and need > have:
             text = f"{name} of one tile: need {need}, have {have}"

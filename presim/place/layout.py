@@ -16,6 +16,7 @@ LOST_DIRECT: Final = 40
 
 LACKING_CHANNEL: Final = 100_000
 STEP: Final = 2
+NEIGHBOURS: Final = 4
 WISH: Final = 3
 
 
@@ -125,6 +126,19 @@ class Layout:
                 continue
             inputs, outputs = inputs + (pair.consumer == worker), outputs + (pair.producer == worker)
         return self.price(inputs, outputs)
+
+    def lacking_at_best(self) -> int:
+        """Price of the channels that cores lack wherever they are: a core has four neighbours."""
+        total = 0
+        limits = (self.nets.input_limit, self.nets.output_limit)
+        for worker, (inputs, outputs) in enumerate(zip(self.nets.inputs, self.nets.outputs, strict=True)):
+            worst = self.price(inputs, outputs)
+            if limits[0] is not None and limits[1] is not None:
+                partners = sum(pair.direct for pair in self.pairs[worker])
+                over = inputs + outputs + max(0, partners - NEIGHBOURS) - limits[0] - limits[1]
+                worst = max(worst, LACKING_CHANNEL * over)
+            total += worst
+        return total
 
     def price(self, inputs: int, outputs: int) -> int:
         """Price of the DMA channels that a core lacks."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from presim.place.grid import Grid
-from presim.place.layout import LOST_DIRECT, Layout
+from presim.place.layout import LACKING_CHANNEL, LOST_DIRECT, Layout
 from presim.place.nets import Nets
 from presim.place.units import Spot, Unit, paths_from
 
@@ -23,8 +23,12 @@ REACH: Final = 2
 ROUNDS: Final = 12
 SEED: Final = 7
 SHAKES: Final = 60
-SHAKEN_WORKERS: Final = 800
-"""Workers that all shakes together may look at: fewer shakes for large designs."""
+SHAKEN_MOVES: Final = 12_000
+"""Moves that all shakes together may look at."""
+
+HARDER: Final = 5
+"""Times as much where a core lacks DMA channels."""
+
 
 BACKTRACKS: Final = 4000
 FEW_TURNS: Final = 1
@@ -55,6 +59,7 @@ class Search:
         self.pinned = set(fixed.values())
         self.unit_of = {worker: unit for unit in units for worker in unit}
         self.budget = BACKTRACKS
+        self.moves = 0
 
     def best(self) -> list[Spot] | Unit:
         """Spots by worker number, or the unit for which there was no room."""
@@ -76,27 +81,36 @@ class Search:
     def shaken(self, layout: Layout) -> list[Spot]:
         """The best of what a layout becomes when single workers trade spots at random and it is repaired again.
 
-        Only where a fifo that could be direct is not; the random numbers are the same every time.
+        Only where a fifo that could be direct is not, and harder where a core lacks channels: that would be refused.
+        The random numbers are the same every time.
         """
         chance = random.Random(SEED)
         best, spots = layout.total(), layout.spots()
-        single = [u for u in self.units if len(u) == 1 and u[0] not in self.fixed]
-        for _ in range(min(SHAKES, SHAKEN_WORKERS // max(1, len(single)))):
-            if best < LOST_DIRECT or not single or not layout.lost():
+        single = [u for u in self.movable() if len(u) == 1]
+        before, shakes, hopeless = self.moves, 0, layout.lacking_at_best()
+        while single and best >= LOST_DIRECT and layout.lost():
+            hard = best - hopeless >= LACKING_CHANNEL
+            effort = HARDER if hard else 1
+            if shakes >= SHAKES * effort or self.moves - before > SHAKEN_MOVES * effort:
                 break
-            for _ in range(chance.randint(1, 3)):
-                unit = chance.choice(single)
-                here = layout.at[unit[0]]
-                targets = self.around(layout, unit)
-                if here is not None and targets:
-                    self.exchange(layout, unit, here, chance.choice(targets))
-            self.improve(layout)
+            shakes += 1
+            self.shake(layout, single, chance)
+            self.improve(layout, None if hard else single)
             cost = layout.total()
             if cost < best:
                 best, spots = cost, layout.spots()
             elif cost > best:
                 layout.restore(spots)
         return spots
+
+    def shake(self, layout: Layout, single: Sequence[Unit], chance: random.Random) -> None:
+        """Let one to three workers trade spots with what is near their partners."""
+        for _ in range(chance.randint(1, 3)):
+            unit = chance.choice(single)
+            here = layout.at[unit[0]]
+            targets = self.around(layout, unit)
+            if here is not None and targets:
+                self.exchange(layout, unit, here, chance.choice(targets))
 
     def orders(self) -> Iterator[tuple[Unit, ...]]:
         """Units in several orders, those with pins first."""
@@ -145,6 +159,7 @@ class Search:
         best: tuple[int, tuple[int, ...]] | None = None
         chosen = None
         for path in self.places(layout, unit):
+            self.moves += 1
             layout.put(unit, path)
             key = (layout.cost(unit), tuple(self.rank[spot] for spot in path))
             layout.lift(unit)
@@ -224,9 +239,13 @@ class Search:
                 layout.lift(unit)
         return deepest
 
-    def improve(self, layout: Layout) -> None:
-        """Move and swap units while that makes the layout cheaper."""
-        movable = [u for u in self.units if not any(w in self.fixed for w in u)]
+    def movable(self) -> list[Unit]:
+        """Units without pins."""
+        return [u for u in self.units if not any(w in self.fixed for w in u)]
+
+    def improve(self, layout: Layout, units: Sequence[Unit] | None = None) -> None:
+        """Move and swap units while that makes the layout cheaper; None = all that may move."""
+        movable = self.movable() if units is None else units
         for _ in range(ROUNDS):
             if not any([self.move(layout, unit) for unit in movable]):
                 return
@@ -283,6 +302,7 @@ class Search:
 
     def gain(self, layout: Layout, unit: Unit, here: Spot, spot: Spot) -> int:
         """What a move would save."""
+        self.moves += 1
         owner = layout.owner.get(spot)
         touched = unit if owner is None else (*unit, owner)
         before = layout.cost(touched)

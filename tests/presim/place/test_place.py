@@ -2,11 +2,13 @@
 
 import dataclasses
 import itertools
+from typing import Any
 
 import pytest
 
 from manifest.device import DEVICES, load_device
 from manifest.errors import RefusedError
+from presim.adjacency import reaches
 from presim.design import Design, Link, Tile
 from presim.place import place
 from presim.pools import shares_memory, wire
@@ -66,7 +68,7 @@ def test_the_same_design_gets_the_same_tiles() -> None:
         {"init_array": "weights:a:0", "init_objects": 1},
     ],
 )
-def test_what_needs_a_dma_keeps_it_beside_its_neighbour(options: dict[str, object]) -> None:
+def test_what_needs_a_dma_keeps_it_beside_its_neighbour(options: dict[str, Any]) -> None:
     design = web([net("host", "a"), net("a", "b", **options), net("b", "host")])
     placed = place(design, NPU1)
     assert routes(placed)["stream"] == 1
@@ -152,7 +154,9 @@ def test_transfers_of_the_host_use_all_shim_channels_and_no_more(device: str, ch
     placed = place(design(channels), load_device(device))
     used = [f.producer.tile.column for f in placed.fifos if f.producer.kind == "shim" and f.producer.tile]
     assert sorted(used) == sorted([*allowed, *allowed])
-    with pytest.raises(RefusedError, match=f"MM2S channels of all .* need {channels + 1}, have {channels}") as refused:
+    with pytest.raises(
+        RefusedError, match=f"MM2S channels of all .* reach the host: need {channels + 1}, have {channels}"
+    ) as refused:
         place(design(channels + 1), load_device(device))
     assert codes(refused) == {"PLACE-SHIM"}
 
@@ -163,7 +167,7 @@ def through_memory(count: int, *, device: str = "npu1", depth: int = 1, size: in
     workers = -(-count // 2)
     for i in range(count):
         a, b = f"w{i // 2}", f"w{(i // 2 + 1) % workers}"
-        shape = {"shape": (size,), "depth": depth}
+        shape: dict[str, Any] = {"shape": (size,), "depth": depth}
         nets += [net(a, f"mem{i}", name=f"in{i}", **shape), net(f"mem{i}", b, name=f"out{i}", **shape)]
         links.append(Link(kind="forward", sources=(f"in{i}",), targets=(f"out{i}",)))
     return web(nets[2:], device=device, links=links)
@@ -256,8 +260,6 @@ def test_a_pool_that_fits_neither_way_is_refused() -> None:
 
 @pytest.mark.parametrize("device", ["npu1", "vc1902"])
 def test_a_buffer_that_does_not_fit_goes_to_a_neighbour(device: str) -> None:
-    from presim.adjacency import reaches  # noqa: PLC0415
-
     figure = load_device(device)
     size = figure.l1_bytes.value or 0
     design = web([net("host", "a"), net("a", "host")], buffers={"a": size - 512}, device=device)

@@ -101,7 +101,7 @@ def _program(
     arguments += [Argument(kind="buffer", name=name) for name in resident]
     arguments += [Argument(kind="cascade_in") for _, target in cascades if target == worker]
     arguments += [Argument(kind="cascade_out") for source, _ in cascades if source == worker]
-    body = (
+    body: tuple[Step, ...] = (
         *(Acquire(fifo=name, count=1) for name in mine),
         Call(kernel=f"k:{worker}", arguments=tuple(arguments)),
         *(Release(fifo=name, count=1) for name in mine),
