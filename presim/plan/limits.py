@@ -25,8 +25,8 @@ MAX_DEPTH: Final = 63
 MEM_OBJECTS: Final = 12
 """Objects that a memory tile keeps for a reader: half of the descriptors of its even or odd channels."""
 
-STREAM_OBJECTS: Final = 12
-"""Objects of weights that a memory tile sends: half of the descriptors that its even or odd channels have."""
+STREAM_OBJECTS: Final = 24
+"""Objects of weights that a memory tile sends over and over: the descriptors of its even or odd channels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from presim.blocks import LANES, object_count, object_shape
 from presim.kernels.attributes import BufferSpec, Forms, Part, StreamSpec, buffers_of, kernel_of, stream_of
-from presim.plan.access import Firing, Geometry, concat_in_step, firings, usual_step, largest_window
+from presim.plan.access import Firing, Geometry, concat_in_step, firings, largest_window, usual_step
 from presim.plan.graph import Node, Value
 from presim.plan.limits import size_of
 

@@ -16,8 +16,8 @@ from presim.blocks import LANES, object_count
 from presim.directives import Directive, Parallelism
 from presim.kernels.attributes import Forms, Part
 from presim.plan.graph import WHOLE, Node, meets_in_blocks
-from presim.plan.limits import STREAM_OBJECTS, Limits
-from presim.plan.share import Need, Share, channels_of, need_of
+from presim.plan.limits import STREAM_OBJECTS, Limits, size_of
+from presim.plan.share import Need, Share, channels_of, kernels_of, need_of
 
 SPREADABLE: Final = ("conv", "gemm", "gemm_rows")
 CASCADED: Final = ("conv", "gemm")
@@ -129,16 +129,27 @@ class Spreader:
         return math.lcm(LANES, channels_of(node.output) // group) if group > 1 else LANES
 
     def streamed(self, whole: Share) -> Iterator[Spread]:
-        """Weights in a memory tile; as few objects as fit."""
-        if whole.node.kind not in CASCADED or not self.limits.join:
+        """Weights in memory tiles, for as few workers and in as few objects as fit."""
+        if whole.node.kind not in CASCADED:
             return
-        step, total = self.step(whole.node), channels_of(whole.node.output)
-        for objects in range(2, STREAM_OBJECTS + 1):
-            chunk = step * -(-total // (step * objects))
-            share = replace(whole, chunk=chunk)
-            if chunk < total and self.fits(share):
-                yield Spread(node=whole.node, shares=(share,))
-                return
+        for count in range(1, self.limits.join + 1):
+            shares = self.sliced(whole, count)
+            for objects in range(2, STREAM_OBJECTS + 1):
+                cut = tuple(replace(s, chunk=self.chunk(s, objects)) for s in shares)
+                if len(shares) == count and all(s.chunk and self.fits(s) and self.memtile_holds(s) for s in cut):
+                    yield Spread(node=whole.node, shares=cut)
+                    return
+
+    def chunk(self, share: Share, objects: int) -> int:
+        """Output channels of one object where all of a share come in so many; 0 = there are not so many blocks."""
+        step, total = self.step(share.node), share.makes[1] or channels_of(share.node.output)
+        chunk = step * -(-total // (step * objects))
+        return chunk if chunk < total else 0
+
+    def memtile_holds(self, share: Share) -> bool:
+        """Whether the streamed weights of a share fit a memory tile."""
+        stream, size = kernels_of(share, self.forms).stream, self.limits.memtile_bytes
+        return stream is None or size is None or stream.count * size_of(stream.shape, stream.dtype) <= size
 
     def reduced(self, whole: Share) -> Iterator[Spread]:
         """Summands over a cascade, beside each other as often as needed."""

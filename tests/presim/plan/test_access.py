@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from manifest.model import Op
 from presim.blocks import object_count
-from presim.plan.access import Firing, Geometry, firings, usual_step, largest_window, windows
+from presim.plan.access import Firing, Geometry, firings, largest_window, usual_step, windows
 
 Shape = tuple[int, ...]
 
