@@ -227,6 +227,13 @@ class _Builder:
                 pool, target.producer, (index,) if link.kind == "split" else every
             )
 
+    def link_name(self, fifo: str, actor: str) -> str:
+        """`<fifo>:link`, and the memory tile where a broadcast ends in several."""
+        name = f"{fifo}:link"
+        if name in self.pools:
+            name = f"{name}:{actor}"
+        return name
+
     def link_owner(self, link: Link, sources: list[Fifo], targets: list[Fifo]) -> tuple[Fifo, int | None]:
         """The fifo whose objects the pool holds, and the index of its consumer; None = its producer side."""
         if link.kind == "join":

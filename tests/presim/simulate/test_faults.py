@@ -136,7 +136,7 @@ def test_writing_into_an_object_that_another_holds_is_named(which: int) -> None:
 
 def test_reading_an_object_that_was_given_back_reads_poison() -> None:
     seen: list[Array] = []
-    values = []
+    values: list[int] = []
 
     def keep(_: KernelContext, x: Array, y: Array) -> None:
         values.extend(int(old.reshape(-1)[0]) for old in seen)
