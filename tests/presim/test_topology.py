@@ -130,6 +130,10 @@ def test_a_window_that_slides_over_all_tokens_runs_and_one_past_them_is_rejected
 
     assert judge(case(4)).verdict == "runs"
     assert judge(case(5)).verdict == "rejected"
+    past = case(5)
+    past["nodes"]["b"][1][0] = 1  # six takes in all, but the fifth window would see the seventh token
+    assert judge(past).verdict == "rejected"
+    assert "6 tokens are sent, 7 are wanted" in judge(past).reason
 
 
 def test_two_writers_of_one_edge_are_rejected() -> None:
