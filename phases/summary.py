@@ -61,6 +61,9 @@ def next_steps(root: Path, report: GateReport, *, has_data: bool) -> tuple[str, 
     item = first_open(report)
     if item is not None:
         steps.append(f"python -m phases explain {item.code} says what the item asks for")
+        if item.verdict is Verdict.NOT_RUN and item.figures.get("unknown_device_figures"):
+            about = f"--figure {item.subjects[0]} --reason ... --owner ... --until YYYY-MM-DD"
+            steps.append(f"python -m phases waive {port} {item.code} {about} accepts that it is not known, one by one")
         if item.verdict is Verdict.FAIL and item.subjects:
             about = (
                 f"--tensor or --op (one of {', '.join(item.subjects[:3])}) --reason ... --owner ... --until YYYY-MM-DD"

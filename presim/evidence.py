@@ -165,6 +165,7 @@ class PresimEvidence:
         equivalences: recorded in the port.
         decompositions: ops of the designs whose mathematics differs from the manifest's.
         regimes: predicted.
+        regimes_unknown: device figures without which nothing can be predicted.
         regression: the standing suite, as it ran.
         margins: (fifo, depth, least depth that runs).
         dispatches: those on the array, in order.
@@ -199,3 +200,4 @@ class PresimEvidence:
     design_again_sha256: str = ""
     design_reload_equal: bool = False
     design_errors: tuple[str, ...] = ()
+    regimes_unknown: tuple[str, ...] = ()

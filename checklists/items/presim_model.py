@@ -85,12 +85,12 @@ def regimes_predicted(e: PresimEvidence) -> Finding:
 
     The bound is the largest of compute, on-chip and DRAM cycles, and neither latency nor interval is below what it
     claims to be bounded by: FAIL where a regime contradicts itself. NOT_RUN where one of the two regimes is absent or
-    rests on no calibration. NOT_APPLICABLE where no dispatch runs on the array, with their number. Predicted, never
-    measured.
+    rests on no calibration, or where a device figure is not known: it is named and can be waived by that name.
+    NOT_APPLICABLE where no dispatch runs on the array, with their number. Predicted, never measured.
     """
     if not e.dispatches:
         return no_dispatch(e)
-    figures: FigureTable = {"regimes": len(e.regimes)}
+    figures: FigureTable = {"regimes": len(e.regimes), "unknown_device_figures": e.regimes_unknown}
     for row in e.regimes:
         figures[f"{row.name}: batch"] = row.batch
         figures[f"{row.name}: bound"] = row.bound
@@ -102,6 +102,9 @@ def regimes_predicted(e: PresimEvidence) -> Finding:
         subjects = tuple(r.name for r, _ in faults)
         summary = f"regime {quoted(row.name)}: {fault}"
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=subjects)
+    if e.regimes_unknown:
+        summary = f"device figure not known for {e.device}: {listed(e.regimes_unknown)}"
+        return Finding(verdict=Verdict.NOT_RUN, summary=summary, figures=figures, subjects=e.regimes_unknown)
     batches = {row.batch for row in e.regimes}
     if 1 not in batches or len(batches) < 2:
         return Finding(

@@ -114,4 +114,6 @@ def _say_what_it_does(root: Path, code: str) -> None:
     found = [item.found for item in report.items if item.code == code] if report is not None else []
     if found and found[0] not in (Verdict.FAIL, Verdict.NOT_RUN):
         click.echo(f"note: {code} is {found[0]} now, there is nothing to waive")
-    click.echo(f"next: {phase.command} {root} takes it in; until then the gate is STALE")
+    above = [row.command for row in PHASES[: PHASES.index(phase)]]
+    commands = ", ".join(f"{command} {root}" for command in (*above, phase.command))
+    click.echo(f"next: {commands} takes it in; until then the gate is STALE")

@@ -20,6 +20,7 @@ from manifest.model import Dispatch
 from oracle.run import Oracle
 from phases.presim.mechanisms import mechanism_evidence
 from phases.presim.options import PresimOptions
+from phases.presim.predicting import Predicted
 from phases.presim.records import equivalences_of, probes_of
 from phases.presim.regress import TEST_FILE, Suite, suite_text
 from phases.presim.simulation import Bench, Run, bench_of, evidence_of, failed, handed_on, run_piece, run_whole
@@ -31,7 +32,6 @@ from presim.design_io import DESIGN_FILE, design_errors, design_from_json, desig
 from presim.evidence import (
     BudgetRow,
     PresimEvidence,
-    RegimeEvidence,
     RegressionEvidence,
     RunEvidence,
     StaticEvidence,
@@ -70,7 +70,7 @@ def collect(
     *,
     device: Device,
     records: Mapping[str, bytes],
-    regimes: Sequence[RegimeEvidence],
+    predicted: Predicted,
     progress: Progress,
 ) -> Collected:
     """Simulate and count everything.
@@ -82,7 +82,7 @@ def collect(
         options: of the run.
         device: of the port.
         records: probes and equivalences of the port.
-        regimes: predicted.
+        predicted: times of the designs.
         progress: takes a few words per step.
     """
     bench = _Benches(source, designs, options, progress)
@@ -107,7 +107,8 @@ def collect(
         mechanisms=mechanism_evidence(tuple(designs), probes_of(records), constants),
         equivalences=equivalences_of(records),
         decompositions=len({k.type for k in kernels if k.type in DECOMPOSED}),
-        regimes=tuple(regimes),
+        regimes=predicted.regimes,
+        regimes_unknown=predicted.unknown,
         regression=_regression(source, data, bench.names) if designs else None,
         dispatches=tuple(d.name for d in source.manifest.dispatches if d.where == "npu"),
         static_expected=("structure", *(c.__name__ for c in CHECKS if c.__name__ not in BUDGET_CHECKS)),

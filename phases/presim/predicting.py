@@ -8,7 +8,7 @@ from manifest.device import Device
 from manifest.errors import RefusedError
 from presim.design import Design
 from presim.evidence import RegimeEvidence
-from presim.timing import Timing, load_calibration, regimes, time_design, trace_json
+from presim.timing import Timing, load_calibration, regimes, time_design, trace_json, unknown_figures
 
 TRACED: Final = 3
 """Inferences in the trace."""
@@ -20,11 +20,13 @@ class Predicted:
 
     Attributes:
         regimes: batch 1 and batch N.
+        unknown: device figures that the model needs and that are not published.
         trace: bytes of `trace.json`, b"" = none.
         lines: for the end of the run.
     """
 
     regimes: tuple[RegimeEvidence, ...]
+    unknown: tuple[str, ...]
     trace: bytes
     lines: tuple[str, ...]
 
@@ -42,9 +44,10 @@ def predict(designs: Sequence[Design], device: Device, *, batch: int) -> Predict
         found = regimes(designs, device, calibration, batch=batch)
         timings = [time_design(d, device, calibration, inferences=TRACED) for d in designs]
     except RefusedError as error:
-        return Predicted(regimes=(), trace=b"", lines=tuple(f"no times: {p.line()}" for p in error.problems))
+        words = tuple(f"no times: {p.line()}" for p in error.problems)
+        return Predicted(regimes=(), unknown=unknown_figures(device), trace=b"", lines=words)
     lines = (*_regime_lines(found, device.clock_mhz.value), *_slowest(timings))
-    return Predicted(regimes=found, trace=trace_json(timings), lines=lines)
+    return Predicted(regimes=found, unknown=(), trace=trace_json(timings), lines=lines)
 
 
 def _regime_lines(found: Sequence[RegimeEvidence], clock_mhz: int | None) -> Iterator[str]:

@@ -67,7 +67,7 @@ def run(
     clock.step("predicting times")
     predicted = predict(designs, device, batch=options.batch)
     collected = collect(
-        source, designs, again, options, device=device, records=records, regimes=predicted.regimes, progress=clock.step
+        source, designs, again, options, device=device, records=records, predicted=predicted, progress=clock.step
     )
     clock.step("judging and writing")
     written = {

@@ -123,7 +123,12 @@ def _rows(scope: Scope) -> Iterator[tuple[str, BudgetRow, str]]:
             yield (
                 check,
                 BudgetRow(
-                    dispatch=scope.design.dispatch, place=place(tile), what=what, need=need, have=scope.figure(figure)
+                    dispatch=scope.design.dispatch,
+                    place=place(tile),
+                    what=what,
+                    need=need,
+                    have=scope.figure(figure),
+                    figure=figure,
                 ),
                 figure,
             )

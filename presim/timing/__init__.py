@@ -10,7 +10,7 @@ external memory, and the host.
 
 from presim.timing.calibration import Calibration, load_calibration
 from presim.timing.model import ActorTime, Span, Timing
-from presim.timing.predict import time_design
+from presim.timing.predict import time_design, unknown_figures
 from presim.timing.regimes import regimes
 from presim.timing.trace import trace_json
 
@@ -23,4 +23,5 @@ __all__ = [
     "regimes",
     "time_design",
     "trace_json",
+    "unknown_figures",
 ]

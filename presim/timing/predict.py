@@ -31,18 +31,23 @@ class Rates:
     stream_bytes: float
 
 
+NEEDED: Final = ("int8_macs_per_cycle", "load_bits", "stream_bits")
+"""Device figures that no prediction can do without."""
+
+
+def unknown_figures(device: Device) -> tuple[str, ...]:
+    """Names of the figures that a prediction for a device needs and that are not published."""
+    return tuple(name for name in NEEDED if getattr(device, name).value is None)
+
+
 def rates_of(device: Device, calibration: Calibration) -> Rates:
     """The device's rates.
 
     Raises:
         RefusedError: a figure that no prediction can do without is unknown.
     """
-    needed = {
-        "int8_macs_per_cycle": device.int8_macs_per_cycle.value,
-        "load_bits": device.load_bits.value,
-        "stream_bits": device.stream_bits.value,
-    }
-    unknown = [name for name, value in needed.items() if value is None]
+    needed = {name: getattr(device, name).value for name in NEEDED}
+    unknown = unknown_figures(device)
     if unknown:
         raise RefusedError(
             tuple(

@@ -121,6 +121,12 @@ def test_PS012_needs_both_regimes_and_their_calibration() -> None:
     assert finding.subjects == ("batch 8",)
 
 
+def test_PS012_an_unknown_device_figure_is_not_run_and_named() -> None:
+    finding = regimes_predicted(replace(GOOD, regimes=(), regimes_unknown=("int8_macs_per_cycle",)))
+    assert finding.verdict is Verdict.NOT_RUN
+    assert finding.subjects == ("int8_macs_per_cycle",)
+
+
 def test_PS013_passes_with_one_test_per_stage() -> None:
     assert suite().verdict is Verdict.PASS
     assert suite(failed=1).verdict is Verdict.FAIL
