@@ -81,4 +81,4 @@ def _require_free(target: Path, port: Port) -> None:
     root = port.root.resolve()
     if target.resolve() in {root / name for name in (STATE, *port.state.files)}:
         what, expected = "the picture would replace a file of the port", "a file of its own"
-        raise RefusedError((Problem(code="OPTION-OUT", where=f"--out {target}", what=what, expected=expected),))
+        raise RefusedError((Problem(code="DRAW-OUT", where=f"--out {target}", what=what, expected=expected),))

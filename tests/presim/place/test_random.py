@@ -1,20 +1,18 @@
 """Random designs: legal by rules that are written down here once more, or refused with a reason."""
 
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manifest.device import DEVICES, Device, load_device
+from manifest.device import DEVICES, load_device
 from manifest.errors import Problem, RefusedError
-from presim.design import Design, Fifo, Link
+from presim.design import Design, Link
 from presim.directives import Directives
 from presim.place import place
 from presim.place.grid import grid_of
-from presim.pools import shares_memory
 from presim.simulate import simulate
 from presim.static import check_design
+from tests.presim.place.legal import require_legal
 from tests.presim.place.webs import Net, net, pinned, web
 
 CODES = {
@@ -63,48 +61,6 @@ def designs(draw: st.DrawFn, *, plain: bool = False) -> Design:
             if draw(st.integers(0, 5)) == 0 and not (cascades and cascades[-1][1] == names[i] and len(cascades) > 5):
                 cascades.append((names[i], names[i + 1]))
     return web(nets, device=device, links=links, cascades=cascades)
-
-
-def require_legal(design: Design, device: Device) -> None:
-    """What a placement has to hold, without a line of the placer or of the static checks."""
-    grid = grid_of(device)
-    at = {worker.name: worker.tile for worker in design.workers}
-    assert len(set(at.values())) == len(at)
-    receives: Counter[object] = Counter()
-    sends: Counter[object] = Counter()
-    for fifo in design.fifos:
-        for end in (fifo.producer, *fifo.consumers):
-            assert end.tile is not None
-            assert end.tile.kind == {"worker": "core", "mem": "mem", "shim": "shim"}[end.kind]
-            assert end.kind != "worker" or at[end.actor] == end.tile
-            assert end.kind != "shim" or end.tile.column in grid.shim_columns
-        if not is_direct(fifo):
-            sends[fifo.producer.tile] += 1
-            receives.update(end.tile for end in fifo.consumers)
-        assert len({end.tile for end in fifo.consumers}) == len(fifo.consumers)
-    for counts, direction in ((sends, "mm2s"), (receives, "s2mm")):
-        for tile, count in counts.items():
-            limit = getattr(device, f"{tile.kind}_{direction}").value  # type: ignore[attr-defined]
-            assert limit is None or count <= limit
-    fifos = {fifo.name: fifo for fifo in design.fifos}
-    for link in design.links:
-        assert fifos[link.sources[0]].consumers[0].tile == link.tile == fifos[link.targets[0]].producer.tile
-    for cascade in design.cascades:
-        a, b = at[cascade.source], at[cascade.target]
-        assert a is not None
-        assert b is not None
-        step = (b.column - a.column, b.row - a.row)
-        east_only = (1 if a.row % 2 == 0 else -1, 0)
-        assert step == east_only if device.arch == "aie1" else step in ((1, 0), (0, -1))
-
-
-def is_direct(fifo: Fifo) -> bool:
-    a, b = fifo.producer.tile, fifo.consumers[0].tile
-    assert a is not None
-    assert b is not None
-    beside = a.kind == b.kind == "core" and abs(a.column - b.column) + abs(a.row - b.row) == 1
-    assert shares_memory(fifo) == (len(fifo.consumers) == 1 and beside and not fifo.via_dma)
-    return shares_memory(fifo)
 
 
 def placed_or_refused(design: Design, directives: Directives) -> Design | None:
