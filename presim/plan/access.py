@@ -44,12 +44,14 @@ class Geometry:
         kind: kernel type (`conv`, `gemm_rows`, ...).
         inputs: forms of its activations.
         output: form of its output.
+        constant: form of a constant operand that has several objects, () = there is none.
     """
 
     op: Op
     kind: str
     inputs: tuple[Shape, ...]
     output: Shape
+    constant: Shape = ()
 
 
 def integers(op: Op, name: str) -> tuple[int, ...]:
@@ -123,9 +125,12 @@ def _outer(shape: Shape) -> Shape:
 
 
 def _elementwise(g: Geometry) -> tuple[Firing, ...]:
-    """One object out of the objects at its place."""
+    """One object out of the objects at its place, and of the constant's where it has several."""
     columns = [_places(shape, g.output) for shape in g.inputs]
-    return tuple(Firing(needs=tuple((n,) for n in numbers)) for numbers in zip(*columns, strict=True))
+    rows = [(("row", n),) for n in _places(g.constant, g.output)] if g.constant else [()] * object_count(g.output)
+    return tuple(
+        Firing(needs=tuple((n,) for n in numbers), scalars=row) for row, *numbers in zip(rows, *columns, strict=True)
+    )
 
 
 def _whole(g: Geometry) -> tuple[Firing, ...]:

@@ -113,7 +113,7 @@ class _Builder:
             stream = Weights(fifo=fifo, objects=kernels.stream.count, chunk=kernels.stream.chunk)
         bodies = []
         for position, (kind, part, specs) in enumerate(kernels.parts):
-            kernel = f"{share.name}:{kind}"
+            kernel = f"{share.name}:{kind}" + (f"{part.operand}" if part.operand else "")
             requant = share.node.op.requant
             self.kernels.append(
                 Kernel(

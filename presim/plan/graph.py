@@ -10,7 +10,7 @@ from typing import Final
 
 from manifest.errors import Problem, RefusedError
 from manifest.model import Dispatch, Manifest, Op, Tensor
-from presim.blocks import LANES
+from presim.blocks import LANES, object_count
 from presim.kernels.attributes import Forms, kernel_of
 from presim.plan.access import Shape, integer, integers
 
@@ -18,6 +18,9 @@ VIEWS: Final = ("Flatten", "Reshape", "Reinterpret", "Transpose")
 WINDOWED: Final = ("conv", "max_pool", "average_pool")
 WHOLE: Final = ("transpose", "reshape", "flatten", "matmul")
 """Kernels that hold whole operands."""
+
+WITH_CONSTANTS: Final = ("add", "mul", "concat")
+"""Kernels that take objects of a constant operand."""
 
 PRODUCTS: Final = ("conv", "gemm", "gemm_rows", "matmul")
 
@@ -45,6 +48,7 @@ class Node:
         inputs: its activations, each once.
         operands: for every activation among the op's inputs, which of `inputs` it is.
         output: what it makes.
+        constant: form of a constant operand that has several objects, () = there is none.
     """
 
     op: Op
@@ -52,6 +56,7 @@ class Node:
     inputs: tuple[Value, ...]
     operands: tuple[int, ...]
     output: Value
+    constant: Shape = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +152,22 @@ class _Reader:
             if value.tensor in self.dispatch.inputs:
                 self.inputs[value] = None
         operands = tuple(inputs.index(value) for value in given)
-        node = Node(op=op, kind=kind, inputs=inputs, operands=operands, output=Value(tensor=output, form=form))
+        node = Node(
+            op=op,
+            kind=kind,
+            inputs=inputs,
+            operands=operands,
+            output=Value(tensor=output, form=form),
+            constant=self.constant_of(op, len(form)) if kind in WITH_CONSTANTS else (),
+        )
         self.nodes.append(node)
         self.values[output] = node.output
+
+    def constant_of(self, op: Op, rank: int) -> Shape:
+        """Form of a constant operand with several objects, leading axes of one place filled in."""
+        shapes = [self.tensors[n].shape for n in op.inputs if n and self.tensors[n].array is not None]
+        forms = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+        return next((form for form in forms if object_count(form) > 1), ())
 
     def is_view(self, op: Op) -> bool:
         """Whether an op changes neither integers nor their order."""

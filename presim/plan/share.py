@@ -94,7 +94,13 @@ def channels_of(value: Value) -> int:
 
 def geometry_of(node: Node) -> Geometry:
     """What the firings of a node depend on."""
-    return Geometry(op=node.op, kind=node.kind, inputs=tuple(v.form for v in node.inputs), output=node.output.form)
+    return Geometry(
+        op=node.op,
+        kind=node.kind,
+        inputs=tuple(v.form for v in node.inputs),
+        output=node.output.form,
+        constant=node.constant,
+    )
 
 
 def fired_of(share: Share) -> tuple[Firing, ...]:
