@@ -1,5 +1,6 @@
 """`docs/mutants.md` from the outcomes of a whole run."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -59,6 +60,8 @@ def _files(mutant: Mutant) -> str:
 
 
 def _short(text: str) -> str:
+    """An excerpt; whole hashes, which differ from run to run, are left out."""
+    text = re.sub(r"\b[0-9a-f]{64}\b", "...", text)
     return text if len(text) <= EXCERPT else text[: EXCERPT - 3].rsplit(" ", 1)[0] + " ..."
 
 
