@@ -8,6 +8,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
+from manifest.io import manifest_from_json, manifest_to_json
 from manifest.model import QRANGE, Manifest, Op
 from manifest.onnx_import import Imported, import_bytes
 from manifest.onnx_import.instrument import expose, quantized_outputs
@@ -94,9 +95,11 @@ class Sketch:
         return made
 
     def load(self, **options: Any) -> Imported:
-        """The imported model."""
+        """The imported model; its manifest reads back from its file as it was written."""
         data: bytes = self.proto().SerializeToString()
-        return import_bytes(data, **options)
+        imported = import_bytes(data, **options)
+        assert manifest_from_json(manifest_to_json(imported.manifest)) == imported.manifest
+        return imported
 
 
 def op_of(manifest: Manifest, op_type: str) -> Op:

@@ -88,7 +88,8 @@ def clamped_output(quant: Quantization, dtype: DType, bounds: Bounds) -> Output:
 
 def quantize_output(b: Builder, node: Node, bounds: Bounds, rank: int) -> Output:
     """What a QuantizeLinear node writes."""
-    quant, dtype = quantities.read(b.graph, node, 1, 2, None, axis=node.integer("axis", 1), rank=rank)
+    declared = quantities.declared_type(node)
+    quant, dtype = quantities.read(b.graph, node, 1, 2, declared, axis=node.integer("axis", 1), rank=rank)
     one_scale(node, quant, node.outputs[0])
     check_code_type(node, dtype, "output")
     return clamped_output(quant, dtype, bounds)
@@ -194,7 +195,7 @@ def _clamp_draft(b: Builder, draft: Draft, source: str, bounds: Bounds) -> Draft
         inputs=(source,),
         requant=draft.requant,
         units=draft.units,
-        attributes={"minimum": bounds.low, "maximum": bounds.high},
+        attributes=bounds.attributes(),
     )
 
 

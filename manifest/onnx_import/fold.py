@@ -121,7 +121,8 @@ def _quantize(node: Node, sources: list[Constant | None], graph: Graph) -> Const
     values = _values(sources[0])
     if values is None or values.dtype != np.float32:
         raise refusal(node, "ONNX-QUANTIZE-INPUT", "constant input", expected="float32")
-    quant, dtype = quantities.read(graph, node, 1, 2, None, axis=node.integer("axis", 1), rank=values.ndim)
+    declared = quantities.declared_type(node)
+    quant, dtype = quantities.read(graph, node, 1, 2, declared, axis=node.integer("axis", 1), rank=values.ndim)
     quantities.check_axis(node, quant, values.shape)
     codes = quantities.quantize_array(values, quant, dtype)
     return _plain(node, codes, sources[:1])

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from manifest.model import Activation
+from manifest.model import Activation, AttributeValue
 from manifest.onnx_import.graph import QUANTIZE, Constant, Graph, Node, Shape
 from manifest.onnx_import.quant import dequantize_array
 
@@ -19,6 +19,7 @@ AVERAGES: Final = frozenset({":AveragePool", ":GlobalAveragePool"})
 LINEAR: Final = frozenset({":Conv", ":Gemm", ":MatMul"})
 FUSED_LINEAR: Final = frozenset({"com.microsoft:FusedConv", "com.microsoft:FusedGemm"})
 CLAMPS: Final = frozenset({":Relu", ":Clip"})
+FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 LAYOUT: Final = frozenset({":Reshape", ":Flatten", ":Transpose", ":Squeeze", ":Unsqueeze"})
 PRODUCERS: Final = AVERAGES | LINEAR | FUSED_LINEAR | CLAMPS | LAYOUT | {":Add", ":Mul", ":MaxPool", ":Concat"}
 
@@ -33,6 +34,10 @@ class Bounds:
     def then(self, low: float, high: float) -> "Bounds":
         """The clamp that equals this one followed by min(max(v, low), high)."""
         return Bounds(low=min(max(self.low, low), high), high=min(max(self.high, low), high))
+
+    def attributes(self) -> dict[str, AttributeValue]:
+        """Attributes of a Clip op: a bound that is not there is ONNX's default, the end of float32."""
+        return {"minimum": max(self.low, -FLOAT32_MAX), "maximum": min(self.high, FLOAT32_MAX)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +94,7 @@ def scalar(constant: Constant | None) -> float | None:
 def clamp_bounds(node: Node, graph: Graph) -> tuple[float, float] | None:
     """Bounds of a Relu or Clip as float32 values; None where they are no constants.
 
-    Clip has attributes before opset 11 and inputs from then on.
+    Clip has attributes before opset 11 and inputs from then on. Bounds that leave no finite value are none.
     """
     if node.key == ":Relu":
         return 0.0, math.inf
@@ -105,7 +110,7 @@ def clamp_bounds(node: Node, graph: Graph) -> tuple[float, float] | None:
         else:
             value = node.real(name, default)
         bounds.append(value)
-    return bounds[0], bounds[1]
+    return None if bounds[0] == math.inf or bounds[1] == -math.inf else (bounds[0], bounds[1])
 
 
 def _other(node: Node, name: str) -> str:

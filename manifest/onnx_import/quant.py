@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
+import onnx
 
 from manifest.model import QRANGE, DType, Quantization
 from manifest.onnx_import.graph import Array, Graph, Node, refusal
@@ -13,11 +14,22 @@ from manifest.onnx_import.graph import Array, Graph, Node, refusal
 CODE_TYPES: Final[tuple[DType, ...]] = ("int8", "uint8", "int16", "uint16")
 STORED_TYPES: Final[tuple[DType, ...]] = (*CODE_TYPES, "int32")
 _BY_NAME: Final[Mapping[str, DType]] = {t: t for t in (*STORED_TYPES, "int64", "float32")}
+_BY_ELEMENT_TYPE: Final[Mapping[int, DType]] = {
+    onnx.TensorProto.UINT8: "uint8",
+    onnx.TensorProto.INT8: "int8",
+    onnx.TensorProto.UINT16: "uint16",
+    onnx.TensorProto.INT16: "int16",
+}
 
 
 def dtype_of(array: Array) -> DType | None:
     """The manifest's name of an array's element type, None where it has none (float16, int4, ...)."""
     return _BY_NAME.get(array.dtype.name)
+
+
+def declared_type(node: Node) -> DType | None:
+    """The code type that `output_dtype` of a QuantizeLinear states, which counts without a zero point; None without it."""
+    return _BY_ELEMENT_TYPE.get(node.integer("output_dtype", 0))
 
 
 def exponent_of(scale: float) -> int | None:

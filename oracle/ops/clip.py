@@ -1,7 +1,7 @@
 """Clip: attributes qmin and qmax on codes, or minimum and maximum on real values."""
 
-import math
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from oracle.moves import clamped, is_identity
 from oracle.operand import Term, common_unit, operand
 from oracle.pairwise import exact_plan
 from oracle.value import Array, Exact, Plan, Scope, spread
+
+_FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 
 
 def prepare(op: Op, scope: Scope) -> Plan:
@@ -24,8 +26,9 @@ def prepare(op: Op, scope: Scope) -> Plan:
 
 
 def _bound(op: Op, name: str) -> Fraction | None:
+    """A bound; the ends of float32, ONNX's defaults, bound nothing."""
     value = op.attributes.get(name)
-    return Fraction(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    return Fraction(value) if isinstance(value, int | float) and abs(value) < _FLOAT32_MAX else None
 
 
 def clip_codes(codes: Array, low: int, high: int) -> Array:

@@ -49,8 +49,9 @@ def lower(node: Node, b: Builder) -> None:
     limits = clamp_bounds(node, b.graph)
     bounds = _integer_bounds(node, b.graph.constants) if on_codes else limits and Bounds(low=limits[0], high=limits[1])
     if bounds is None:
-        raise refusal(node, "ONNX-DYNAMIC-CLIP", "bounds are computed at run time or NaN", expected="constants")
+        raise refusal(
+            node, "ONNX-DYNAMIC-CLIP", "bounds are computed at run time, NaN or leave nothing", expected="constants"
+        )
     if bounds.low > bounds.high:
         bounds = Bounds(low=bounds.high, high=bounds.high)
-    attributes = {"minimum": bounds.low, "maximum": bounds.high}
-    lower_passing(b, Passing(node=node, type="Clip", attributes=attributes, remap=keep_units, own=bounds))
+    lower_passing(b, Passing(node=node, type="Clip", attributes=bounds.attributes(), remap=keep_units, own=bounds))

@@ -20,8 +20,11 @@ def clip(low: Any, high: Any, *, scale: float = 0.5, layer: bool = False) -> Ske
     return s
 
 
-@pytest.mark.parametrize(("low", "high"), [(-1.0, 6.0), (None, 2.3), (0.3, None), (-1000.0, 1000.0), (5.0, 2.0)])
-@pytest.mark.parametrize("scale", [0.5, 0.25])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-1.0, 6.0), (None, 2.3), (0.3, None), (None, None), (-np.inf, 2.3), (-1000.0, 1000.0), (5.0, 2.0)],
+)
+@pytest.mark.parametrize("scale", [0.5, 0.25, 0.3])
 def test_between_dequantize_and_quantize(low: Any, high: Any, scale: float) -> None:
     op = op_of(assert_exact(clip(low, high, scale=scale)).manifest, "Clip")
     assert set(op.attributes) == {"minimum", "maximum"}
@@ -74,10 +77,18 @@ def test_bounds_computed_at_run_time_are_refused() -> None:
     x = s.qdq(s.input("x", (1, 4)), 0.5)
     bound = s.qdq(s.input("b", ()), 0.5)
     s.output(s.qdq(s.node("Clip", [x, bound], name="clip"), 0.5, out="y"), (1, 4))
-    with pytest.raises(RefusedError, match=r"node 'clip' \(Clip\): bounds are computed at run time or NaN"):
+    with pytest.raises(RefusedError, match=r"node 'clip' \(Clip\): bounds are computed at run time"):
         s.load()
 
 
-def test_nan_bounds_are_refused() -> None:
-    with pytest.raises(RefusedError, match="bounds are computed at run time or NaN"):
-        clip(np.nan, 1.0).load()
+@pytest.mark.parametrize("bounds", [(np.nan, 1.0), (np.inf, None), (None, -np.inf)])
+@pytest.mark.parametrize("layer", [False, True])
+def test_bounds_that_leave_no_finite_value_are_refused(bounds: tuple[Any, Any], layer: bool) -> None:
+    with pytest.raises(RefusedError, match="bounds are computed at run time, NaN or leave nothing"):
+        clip(*bounds, layer=layer).load()
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, 6.1), (-0.3, None), (-3.4028234663852886e38, 6.1)])
+def test_one_bound_between_codes_makes_the_result_exact(low: Any, high: Any) -> None:
+    manifest = assert_exact(clip(low, high, layer=True)).manifest
+    assert manifest.tensor("c").dtype == "exact"

@@ -248,7 +248,7 @@ def test_fusedconv_without_a_rounding_clamps_in_an_op_of_its_own() -> None:
     manifest = fused("Relu", quantize=False).load().manifest
     conv_op, clip = op_of(manifest, "Conv"), op_of(manifest, "Clip")
     assert clip.inputs == conv_op.outputs
-    assert clip.attributes == {"minimum": 0.0, "maximum": float("inf")}
+    assert clip.attributes == {"minimum": 0.0, "maximum": float(np.finfo(np.float32).max)}
 
 
 def test_other_activations_are_refused() -> None:

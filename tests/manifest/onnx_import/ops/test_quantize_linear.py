@@ -27,6 +27,37 @@ def test_without_a_zero_point_codes_are_uint8() -> None:
     assert assert_exact(s).manifest.tensor("q").dtype == "uint8"
 
 
+@pytest.mark.parametrize(
+    ("element_type", "dtype"),
+    [
+        (onnx.TensorProto.INT8, "int8"),
+        (onnx.TensorProto.UINT8, "uint8"),
+        (onnx.TensorProto.INT16, "int16"),
+        (onnx.TensorProto.UINT16, "uint16"),
+    ],
+)
+def test_without_a_zero_point_the_output_type_may_be_stated(element_type: int, dtype: str) -> None:
+    s = Sketch(21)
+    x, scale = s.input("x", (1, 8)), s.const(0.5)
+    q = s.node("QuantizeLinear", [x, scale], "q", output_dtype=element_type)
+    d = s.node("DequantizeLinear", [q, scale], "d")
+    r = s.node("QuantizeLinear", [s.node("Relu", [d]), scale], "r", output_dtype=element_type)
+    s.output(s.node("DequantizeLinear", [r, scale], "y"), (1, 8))
+    manifest = assert_exact(s).manifest
+    assert (manifest.tensor("q").dtype, manifest.tensor("r").dtype) == (dtype, dtype)
+
+
+def test_the_stated_type_counts_for_constants() -> None:
+    s = Sketch(21)
+    x = s.qdq(s.input("x", (1, 4)), 0.5)
+    scale = s.const(0.125)
+    w = s.node("QuantizeLinear", [s.const(np.linspace(-8, 8, 16).reshape(4, 4)), scale], output_dtype=3)
+    g = s.node("Gemm", [x, s.node("DequantizeLinear", [w, scale], "w")])
+    s.output(s.qdq(g, 0.5, out="y"), (1, 4))
+    imported = assert_exact(s)
+    assert imported.manifest.tensor(op_of(imported.manifest, "Gemm").inputs[1]).dtype == "int8"
+
+
 def test_double_quantization_is_a_requantization_of_its_own() -> None:
     s = Sketch()
     v = s.qdq(s.qdq(s.input("x", (1, 8)), 0.5, 2, out="a"), 0.1, -1, out="y")
