@@ -28,7 +28,7 @@ def dtype_of(array: Array) -> DType | None:
 
 
 def declared_type(node: Node) -> DType | None:
-    """The code type that `output_dtype` of a QuantizeLinear states, which counts without a zero point; None without it."""
+    """The code type that `output_dtype` of a QuantizeLinear states (for one without zero point); None without it."""
     return _BY_ELEMENT_TYPE.get(node.integer("output_dtype", 0))
 
 
