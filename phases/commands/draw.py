@@ -10,7 +10,6 @@ from manifest.errors import Problem, RefusedError
 from phases import cli
 from phases.exit_codes import OK
 from phases.port import Port, open_port
-from phases.state import STATE
 from presim.design import Design
 from presim.design_io import DESIGN_FILE, design_from_json
 from presim.draw import draw as draw_designs
@@ -77,8 +76,7 @@ def _faults(design: Design, device: str) -> list[Problem]:
 
 
 def _require_free(target: Path, port: Port) -> None:
-    """Refuse to write over a file of the port."""
-    root = port.root.resolve()
-    if target.resolve() in {root / name for name in (STATE, *port.state.files)}:
-        what, expected = "the picture would replace a file of the port", "a file of its own"
+    """Refuse to write among the files of the port."""
+    if target.resolve().is_relative_to(port.root.resolve()):
+        what, expected = "the picture would lie among the files of the port", "a file outside of it"
         raise RefusedError((Problem(code="DRAW-OUT", where=f"--out {target}", what=what, expected=expected),))

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from presim.adjacency import cascades_to
-from presim.design import Tile
+from presim.adjacency import cascades_to, reaches
+from presim.design import Call, Tile
 from presim.static.findings import Checked, StaticFinding, error, warning
 from presim.static.scope import Scope, place, unknown
+from presim.steps import steps_of
 
 PLACEMENT: Final = "placement"
 SHIM_COLUMNS: Final = "shim_columns"
@@ -42,11 +43,25 @@ def placement(scope: Scope) -> Checked:
             if end.tile is not None and end.tile.kind != wanted:
                 text = f"its end at {end.actor!r} is a {end.kind}'s and on {place(end.tile)}"
                 found.append(error(PLACEMENT, f"fifo {fifo.name!r}", text))
+    found += _buffers(scope)
     missing = _unplaced(scope)
     if missing:
         text = f"{missing} ends, workers or links are not placed; budgets of tiles do not count them"
         found.append(warning(PLACEMENT, "design", text, used=missing, limit=0))
     return Checked(rule=PLACEMENT, looked_at=len(tiles_of(scope)), findings=tuple(found))
+
+
+def _buffers(scope: Scope) -> Iterator[StaticFinding]:
+    """Buffers in memories that a worker which uses them does not reach; without a tile they are the first user's."""
+    homes = {buffer.name: buffer.tile for buffer in scope.design.buffers}
+    for worker in scope.design.workers:
+        calls = (step for step in steps_of(worker.program) if isinstance(step, Call))
+        used = dict.fromkeys(a.name for call in calls for a in call.arguments if a.kind == "buffer")
+        for name in used if worker.tile is not None else ():
+            home = homes[name] = homes[name] or worker.tile
+            if home is not None and worker.tile is not None and not reaches(worker.tile, home, scope.device.arch):
+                text = f"worker {worker.name!r} on {place(worker.tile)} does not reach it on {place(home)}"
+                yield error(PLACEMENT, f"buffer {name!r}", text)
 
 
 def _unplaced(scope: Scope) -> int:

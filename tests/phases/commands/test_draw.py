@@ -48,12 +48,12 @@ def test_an_unknown_dispatch_is_refused(port: Path, tmp_path: Path, capsys: pyte
     assert not (tmp_path / "x.svg").exists()
 
 
-@pytest.mark.parametrize("name", ["design.json", "state.json", "manifest.json"])
-def test_a_file_of_the_port_is_never_overwritten(port: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    before = (port / name).read_bytes()
+@pytest.mark.parametrize("name", ["design.json", "state.json", "waivers.toml", "reports/new.svg"])
+def test_nothing_is_written_into_the_port(port: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = contents(port)
     assert main(["draw", str(port), "--out", str(port / name)]) == 2
     assert "DRAW-OUT" in capsys.readouterr().err
-    assert (port / name).read_bytes() == before
+    assert contents(port) == before
 
 
 def test_a_place_that_cannot_be_written(port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
