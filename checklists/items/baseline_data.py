@@ -23,8 +23,8 @@ def granularity_holds(e: BaselineEvidence) -> Finding:
 
     With labels: accuracy may drop by at most `max_accuracy_drop`. Without: SQNR of the outputs is at least
     `min_sqnr_db`, and top-1 agreement at least `min_top1_agreement` where the model classifies; cosine is reported.
-    A float model that is worse than always giving the commonest label does not fit labels or preprocessing: then
-    SQNR and agreement decide. With labels and no float meaning at all, accuracy is at least the commonest label's
+    A float model that is worse than always giving the commonest label does not fit labels or preprocessing: FAIL,
+    whatever the outputs say. With labels and no float meaning at all, accuracy is at least the commonest label's
     share. The limits come from `port.toml`. The layers with the lowest SQNR and the accuracy cliffs are named: a wrong
     granularity shows there and in no test of a single op. NOT_RUN without data, or with nothing to compare with.
     """
@@ -65,8 +65,7 @@ def _accuracy_verdict(a: AccuracyEvidence) -> tuple[Verdict, str]:
         if share is None or a.float_accuracy >= share:
             return _by_drop(a, a.accuracy, a.float_accuracy)
         misfit = f"float accuracy {percent(a.float_accuracy)} is below the commonest label's {percent(share)}"
-        verdict, words = _by_outputs(a)
-        return verdict, f"{misfit}: labels or preprocessing do not fit the model; {words}"
+        return Verdict.FAIL, f"{misfit}: labels or preprocessing do not fit the model; {_by_outputs(a)[1]}"
     if a.sqnr_db is not None:
         return _by_outputs(a)
     if a.labels and a.accuracy is not None and share is not None:
