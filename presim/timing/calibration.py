@@ -107,4 +107,4 @@ def _wrong(name: str, row: Any) -> str:
 
 
 def _problem(file: Path, what: str, *, expected: str = "", got: str = "") -> Problem:
-    return Problem(code="CALIBRATION", where=str(file), what=what, expected=expected, got=got)
+    return Problem(code="TIMING-CALIBRATION", where=str(file), what=what, expected=expected, got=got)
