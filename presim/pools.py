@@ -1,7 +1,7 @@
 """What the object fifos of a design become on the array: pools of objects, streams between them, ports of workers.
 
 Why apart from simulator and checks: both, the budgets and the emitters have to agree on which memory holds what and
-how deep it is. The rules are those of `docs/ObjectFifoLowering.md` and `AIEObjectFifoSplit.cpp` of mlir-aie: every
+how deep it is. The rules are those of the page ObjectFifoLowering and of `AIEObjectFifoSplit.cpp` of mlir-aie: every
 endpoint has a pool of its own unless both ends share a memory; the fifos of a link share one pool in the memory tile;
 a shim end has none, the host's tasks stand in for it.
 """
