@@ -230,7 +230,10 @@ class _Picture:
         points = self.frame.between(a, b)
         polyline(group, points, CASCADE, 5.0, None)
         x, y = on_longest(points)
-        text(group, (x, y - 8), "cascade", size=9, fill=CASCADE, anchor="middle")
+        if a.row == b.row:
+            text(group, (x, y - 8), "cascade", size=9, fill=CASCADE, anchor="middle")
+        else:
+            text(group, (x - 8, y + 3), "cascade", size=9, fill=CASCADE, anchor="end")
 
     def host(self) -> None:
         """Transfers of the runtime sequence below the shim tiles."""

@@ -11,11 +11,13 @@ from manifest.model import Manifest
 from manifest.onnx_import import import_model
 from phases.baseline.budget import plan_dispatches
 from presim.design import Design
-from presim.directives import Directives
+from presim.directives import Directive, Directives, Parallelism, Placement
 from presim.place import place
+from presim.place.grid import grid_of
 from presim.plan import design_of
 from presim.pools import may_share, shares_memory
 from presim.routes import routes
+from presim.simulate import simulate
 from tests.presim.place.legal import require_legal
 from tests.presim.place.webs import pinned
 
@@ -78,3 +80,22 @@ def test_pins_of_the_branching_example(columns: tuple[int, int, int], direct: tu
     assert [at[n] for n in names] == [(c, 4) for c in columns]
     fifos = {(f.producer.actor, f.consumers[0].actor): f for f in design.fifos}
     assert (shares_memory(fifos["b2_fc1", "b2_fc2"]), shares_memory(fifos["b2_fc2", "b2_fc3"])) == direct
+
+
+@pytest.mark.parametrize("device", ["npu1", "npu2", "vek280"])
+def test_ops_over_several_cores_are_blocks_and_cascades(device: str) -> None:
+    """Two cascades of two side by side where they are pinned, and one of three somewhere."""
+    asked = Directives(
+        by_op={
+            "b2_fc1": Directive(parallelism=Parallelism(cas_num=2, cas_length=2), placement=Placement(row=1, col=1)),
+            "b2_fc3": Directive(parallelism=Parallelism(cas_length=3)),
+        }
+    )
+    design = planned(BRANCHING, device, asked)
+    figure = load_device(device)
+    require_legal(design, figure)
+    first = grid_of(figure).core_row
+    block = [(w.tile.column, w.tile.row - first) for w in design.workers if w.tile and w.name.startswith("b2_fc1#")]
+    assert block == [(1, 1), (2, 1), (1, 2), (2, 2)]
+    assert len(design.cascades) == 4
+    assert simulate(design).verdict == "completes"
