@@ -406,6 +406,8 @@ def test_mliraie_3392_the_factors_it_names_do_fit() -> None:
         (((2000, 8), (2, 16000), (4, 1)), 4, "shim", ""),  # the outermost of three has no wrap
         (((2000, 8), (2, 4), (2, 16000), (4, 1)), 4, "shim", "above 64"),
         (((2000, 8), (2, 4), (2, 16000), (4, 1)), 4, "mem", ""),
+        (((2, 4), (2000, 8), (2, 16000), (4, 1)), 4, "mem", "above 1023"),
+        (((2, 4), (2000, 8), (2, 16000), (4, 1)), 4, "shim", ""),
         (((4, 3),), 4, "shim", "inner stride is 3"),
         (((4, 4), (4, 16)), 1, "mem", "inner stride is 16"),
         (((4, 7), (4, 1)), 1, "mem", "a stride of 7 bytes"),

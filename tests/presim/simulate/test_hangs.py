@@ -205,6 +205,16 @@ def test_H18_sending_one_more_every_time_is_listed_as_growing() -> None:
     assert [severity for severity, _ in findings(window(2, 1, 5, 6), "rates")] == ["warning"]
 
 
+def test_H18_tasks_that_are_not_through_go_on_in_the_next_inference() -> None:
+    """Twelve sent: six for the five windows, three more until two outputs wait, one in the pool; the task keeps two."""
+    images = three(12)
+    result = window(2, 1, 5, 12).run_with([{"x": i} for i in images], fifos=[{"x": i[:2]} for i in images[:1]])
+    assert result.verdict == "completes_leaving"
+    open_tasks = next(left for left in result.left if left.kind == "task")
+    assert (open_tasks.fifo, open_tasks.fine) == ("x", False)
+    assert open_tasks.counts == (2, 9, 16)
+
+
 def holding_downstream(depth: int) -> Sketch:
     """`late` holds two blocks of `a` until `b` comes, and `b` comes after the source sent three more of `a`."""
     s = Sketch()
