@@ -1,6 +1,6 @@
 """Budgets of tiles: DMA channels, buffer descriptors, locks, data and program memory, each row need against have.
 
-Counts follow `docs/ObjectFifoLowering.md` of mlir-aie: a chain has one descriptor per object and segment, times the
+Counts follow the page ObjectFifoLowering of mlir-aie: a chain has one descriptor per object and segment, times the
 repeat count where it sends; a segment has two semaphore locks (first generation: one lock per object).
 """
 
