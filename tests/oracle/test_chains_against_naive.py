@@ -1,6 +1,7 @@
 """Exact tensors, requantizing moves and constants against the slow second meaning."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -306,4 +307,40 @@ def test_matmul_of_vectors(shapes: tuple[tuple[int, ...], ...], data: st.DataObj
     accumulator = Accumulator(bits=64, bound=2**34)
     requant = requantization([unit / sy], dtype)
     draft.sketch.op("MatMul", ("a", "b", ""), "y", requant=requant, accumulator=accumulator)
+    draft.check()
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "Transpose", "Reshape"])
+@given(data=st.data())
+def test_a_clamp_fused_into_a_move_that_keeps_the_codes(op_type: str, data: st.DataObject) -> None:
+    draft = Draft(data)
+    dtype = draft.dtype()
+    draft.input("x", (1, 1, 2, 2), dtype)
+    forms: dict[str, tuple[tuple[int, ...], Attributes]] = {
+        "MaxPool": ((1, 1, 2, 1), {"kernel_shape": (1, 2), "strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1)}),
+        "Transpose": ((1, 1, 2, 2), {"perm": (0, 1, 3, 2)}),
+        "Reshape": ((4,), {"shape": (4,)}),
+    }
+    shape, attributes = forms[op_type]
+    draft.sketch.activation("y", shape, dtype, draft.sketch.tensors["x"].quant, role="output")
+    low, high = QRANGE[dtype]
+    first = data.draw(st.integers(low, high))
+    limits = (first, data.draw(st.integers(first, high)))
+    requant = replace(requantization([Fraction(1)], dtype, reference="identity", limits=limits), target="identity")
+    draft.sketch.op(op_type, ("x",), "y", requant=requant, attributes=attributes)
+    draft.check()
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 1), (1, 2, 2), (2, 1, 2), (4,)])
+@given(data=st.data())
+def test_channels_of_an_exact_product_through_a_reshape(shape: tuple[int, ...], data: st.DataObject) -> None:
+    """(2, 2) with scales along axis 1: the axis of the same size in front of it is another one."""
+    draft = Draft(data)
+    draft.input("x", (2, 3), "int8")
+    quant = data.draw(quantizations("int8", channels=2, axis=1, power_of_two=draft.powers))
+    draft.sketch.constant("w", data.draw(codes("int8", (3, 2))), quant)
+    draft.sketch.op("MatMul", ("x", "w", ""), draft.exact("p", (2, 2)))
+    draft.sketch.op("Reshape", ("p",), draft.exact("r", shape), attributes={"shape": shape})
+    draft.sketch.activation("y", shape, "float32", role="output")
+    draft.sketch.op("DequantizeLinear", ("r",), "y", host=True)
     draft.check()

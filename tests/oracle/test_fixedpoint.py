@@ -307,6 +307,7 @@ def test_fma32_passes_infinities_and_nans_on() -> None:
 @example(1 + Fraction(1, 2**24) + Fraction(1, 2**80))
 @example(Fraction(1, 2**150))
 @example(Fraction(3, 2**150))
+@example(Fraction(1, 2**150) + Fraction(1, 2**190))
 @example(Fraction(0))
 def test_to_float32_is_the_nearest(value: Fraction) -> None:
     got = to_float32(value)
