@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from presim.design import AttributeValue, Buffer, Cascade, Design, Endpoint, Fifo, Kernel, Worker
 from presim.kernels.attributes import BufferSpec, Forms, Part, attributes_of
+from presim.plan.access import integers
 from presim.plan.choices import Choices, worker_of
 from presim.plan.flows import Flows
 from presim.plan.graph import Graph, Value
@@ -149,9 +150,18 @@ class _Builder:
         )
 
     def attributes(self, share: Share, part: Part) -> tuple[tuple[str, AttributeValue], ...]:
-        """What the kernel files ask for, and that whole tensors lie together."""
-        found = attributes_of(share.node.op, self.forms, part)
-        return tuple(sorted((*found, ("bundled", 1)))) if share.bundled else found
+        """What the kernel files ask for; that whole tensors lie together; the pads of a strip."""
+        found = dict(attributes_of(share.node.op, self.forms, part))
+        if share.bundled:
+            found["bundled"] = 1
+        if share.node.pads is not None:
+            top, _, bottom, most = integers(share.node.op, "pads")
+            left, right = share.node.pads[0], min(share.node.pads[1], most)
+            found["pads_lr"] = (left, right)
+            if "in_width" in found:
+                found["pads"] = (top, left, bottom, right)
+                found["in_width"] = share.node.inputs[0].form[3]
+        return tuple(sorted(found.items()))
 
     def feed(self, share: Share, port: int, worker: str, inside: set[Value]) -> Feed:
         """An input of a share: the fifo that its worker reads."""

@@ -9,8 +9,9 @@ from presim.kernels.attributes import Forms
 from presim.plan.array import array_problems
 from presim.plan.build import Setting
 from presim.plan.choices import Choices, Pool, worker_of
+from presim.plan.columns import MOST_STRIPS, in_strips
 from presim.plan.fit import Fitter, Group
-from presim.plan.graph import Graph, graph_of, joins_in_memory
+from presim.plan.graph import Graph, Node, graph_of, joins_in_memory
 from presim.plan.limits import Limits
 from presim.plan.names import Names
 from presim.plan.settle import settle
@@ -35,26 +36,49 @@ def decide(
     return choices, design
 
 
+Options = list[tuple[Spread, ...]]
+"""The spreads that every node may have, the best first."""
+
+
 def _options(
     manifest: Manifest, dispatch: Dispatch, forms: Forms, limits: Limits, directives: Directives
-) -> tuple[Graph, list[tuple[Spread, ...]]]:
-    """The graph, and the spreads that every node may have, the best first.
+) -> tuple[Graph, Options]:
+    """The graph, and how its nodes may be spread.
 
-    A dense op that cannot take the rows of an image (all its weights have to be there) takes them as one vector.
+    A dense op that cannot take the rows of an image (all its weights have to be there) takes them as one vector; images
+    that are too wide for a core go in strips.
     """
     spreader = Spreader(forms, limits)
     vectors: frozenset[str] = frozenset()
     while True:
         graph = graph_of(manifest, dispatch, vectors)
-        nodes = [n for n in graph.nodes if not (joins_in_memory(n) and limits.join >= len(n.inputs))]
-        found = [tuple(spreader.options(node, directives.of(node.op.name))) for node in nodes]
-        failed = [node for node, options in zip(nodes, found, strict=True) if not options]
+        found, failed = _spreads(graph, spreader, directives)
         rows = {node.op.name for node in failed if node.kind == "gemm_rows"}
         if not failed:
             return graph, found
         if not rows:
-            raise RefusedError(tuple(spreader.refusal(node, directives.of(node.op.name)) for node in failed))
+            return _strips(graph, failed, spreader, directives)
         vectors |= rows
+
+
+def _spreads(graph: Graph, spreader: Spreader, directives: Directives) -> tuple[Options, list[Node]]:
+    """Spreads of the nodes that have workers, and the nodes that fit no way."""
+    join = spreader.limits.join
+    nodes = [n for n in graph.nodes if not (joins_in_memory(n) and join >= len(n.inputs))]
+    found = [tuple(spreader.options(node, directives.of(node.op.name))) for node in nodes]
+    return found, [node for node, options in zip(nodes, found, strict=True) if not options]
+
+
+def _strips(graph: Graph, failed: list[Node], spreader: Spreader, directives: Directives) -> tuple[Graph, Options]:
+    """The graph in as few strips of columns as fit."""
+    for count in range(2, MOST_STRIPS + 1):
+        cut = in_strips(graph, count, spreader.forms)
+        if cut is None:
+            break
+        found, left = _spreads(cut, spreader, directives)
+        if not left:
+            return cut, found
+    raise RefusedError(tuple(spreader.refusal(node, directives.of(node.op.name)) for node in failed))
 
 
 def _bundles(groups: tuple[Group, ...], forms: Forms) -> dict[Pool, int]:

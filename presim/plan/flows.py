@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from presim.blocks import object_count, object_shape
-from presim.design import Endpoint, Fifo, Link, Slice, Transfer
+from presim.design import Direction, Endpoint, Fifo, Link, Slice, Transfer
 from presim.kernels.attributes import Forms
 from presim.plan.choices import Choices, worker_of
 from presim.plan.graph import Graph, Value
-from presim.plan.names import Names, slices_of
+from presim.plan.names import Names, slices_of, strip_of
 from presim.plan.share import Share, fired_of, input_depth, input_shape, output_depth, output_shape, together
 from presim.steps import elements_of
 
@@ -148,6 +148,7 @@ class Flows:
             tensor=value.tensor,
             consumer_shape=object_shape(value.form) if pieces > 1 and any(e.kind != "mem" for e in ends) else (),
             form=self.form_of(value),
+            slices=strip_of(value),
         )
         self.fifos[name] = _settled(fifo, literal=tight or grown or pieces > 1)
         for reader in branches:
@@ -176,7 +177,7 @@ class Flows:
                 consumers=ends,
                 depth=2,
                 consumer_shape=(),
-                slices=(Slice(axis="channels", first=first, count=count),),
+                slices=(*source.slices, Slice(axis="channels", first=first, count=count)),
             )
         self.links.append(Link(kind="split", sources=(source.name,), targets=tuple(targets), offsets=tuple(offsets)))
 
@@ -212,31 +213,37 @@ class Flows:
             depth=depth,
             consumer_shape=shape if count > 1 and not reader.bundled else (),
             form=source.form,
+            slices=source.slices,
         )
         self.links.append(Link(kind="forward", sources=(source.name,), targets=(name,)))
 
     def form_of(self, value: Value) -> tuple[int, ...]:
         """`Fifo.form` of a value."""
-        return () if value.form == self.forms.tensors[value.tensor].shape else value.form
+        return () if value.width or value.form == self.forms.tensors[value.tensor].shape else value.form
 
     def sequence(self) -> Iterator[Transfer]:
         """Tasks of the host: all inputs, then all outputs."""
         for value in self.graph.inputs:
-            yield Transfer(
-                fifo=self.names.fifo(value),
-                direction="fill",
-                tensor=value.tensor,
-                objects=object_count(value.form),
-            )
+            yield self.transfer(value, "fill")
         for value in dict.fromkeys(v for _, v in self.graph.outputs):
-            name = self.names.fifo(value)
-            yield Transfer(
-                fifo=f"{name}>host" if value in self.graph.inputs else name,
-                direction="drain",
-                tensor=value.tensor,
-                objects=object_count(value.form),
-                wait=True,
-            )
+            yield self.transfer(value, "drain")
+
+    def transfer(self, value: Value, direction: Direction) -> Transfer:
+        """The task that moves a value; a strip is taken out of the rows of the whole image."""
+        name = self.names.fifo(value)
+        returned = direction == "drain" and value in self.graph.inputs
+        blocks, columns, lanes = object_shape(value.form) if value.width else (0, 0, 0)
+        row = value.width * lanes
+        return Transfer(
+            fifo=f"{name}>host" if returned else name,
+            direction=direction,
+            tensor=value.tensor,
+            objects=object_count(value.form),
+            offset=value.first_column * lanes,
+            sizes=(object_count(value.form), blocks, columns * lanes) if value.width else (),
+            strides=(blocks * row, row, 1) if value.width else (),
+            wait=direction == "drain",
+        )
 
 
 def _settled(fifo: Fifo, *, literal: bool) -> Fifo:

@@ -32,10 +32,14 @@ class Value:
     Attributes:
         tensor: manifest tensor that is made.
         form: shape by which it is cut into objects; its elements in C order are those of the tensor.
+        first_column: of a strip of an image.
+        width: columns of the image that this is a strip of, 0 = this is all of it.
     """
 
     tensor: str
     form: Shape
+    first_column: int = 0
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,8 @@ class Node:
         operands: for every activation among the op's inputs, which of `inputs` it is.
         output: what it makes.
         constant: form of a constant operand that has several objects, () = there is none.
+        pads: columns left and right of this strip that lie outside the image, None = as the op says.
+        strip: (index, count) of the strips of columns that the op is computed in.
     """
 
     op: Op
@@ -57,6 +63,8 @@ class Node:
     operands: tuple[int, ...]
     output: Value
     constant: Shape = ()
+    pads: tuple[int, int] | None = None
+    strip: tuple[int, int] = (0, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

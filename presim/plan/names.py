@@ -12,7 +12,9 @@ class Names:
         self._shapes = shapes
 
     def fifo(self, value: Value) -> str:
-        """Fifo of whole objects."""
+        """Fifo of whole objects, or of the strip of them that the value is."""
+        if value.width:
+            return f"{value.tensor}#c{value.first_column}+{value.form[3]}"
         own = value.form == self._shapes[value.tensor]
         return value.tensor if own else f"{value.tensor}#{'x'.join(map(str, value.form))}"
 
@@ -29,11 +31,17 @@ class Names:
         return f"{self.fifo(value)}>{worker}"
 
 
+def strip_of(value: Value) -> tuple[Slice, ...]:
+    """Columns of the tensor that a value is; () = all."""
+    return (Slice(axis="columns", first=value.first_column, count=value.form[3]),) if value.width else ()
+
+
 def slices_of(share: Share, count: int) -> tuple[Slice, ...]:
-    """What of its op's output a share makes; `count` objects in all."""
+    """What of its tensor a share makes; `count` objects in all."""
     index, beside = share.beside
+    columns = strip_of(share.node.output)
     if share.outer:
-        return (Slice(axis="objects", first=index, count=count // beside, step=beside),)
+        return (*columns, Slice(axis="objects", first=index, count=count // beside, step=beside))
     if share.makes[1]:
-        return (Slice(axis="channels", first=share.makes[0], count=share.makes[1]),)
-    return ()
+        return (*columns, Slice(axis="channels", first=share.makes[0], count=share.makes[1]))
+    return columns

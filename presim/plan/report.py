@@ -15,21 +15,30 @@ BANK_BYTES: Final = 16384
 
 def splits_of(choices: Choices, forms: Forms) -> tuple[Split, ...]:
     """One row per op and way in which it is spread; an op on one worker is one part of its output channels."""
-    return tuple(row for spread in choices.spreads for row in _rows(spread, forms))
+    by_op: dict[str, list[Spread]] = {}
+    for spread in choices.spreads:
+        by_op.setdefault(spread.node.op.name, []).append(spread)
+    return tuple(row for spreads in by_op.values() for row in _rows(spreads, forms))
 
 
-def _rows(spread: Spread, forms: Forms) -> list[Split]:
-    first = spread.shares[0]
-    ways = [("rows" if first.outer else "output_channels", first.beside[1]), ("reduction", first.cascade[1])]
+def _rows(spreads: list[Spread], forms: Forms) -> list[Split]:
+    """Rows of the strips of one op."""
+    first = spreads[0].shares[0]
+    ways = [
+        ("columns", len(spreads)),
+        ("rows" if first.outer else "output_channels", first.beside[1]),
+        ("reduction", first.cascade[1]),
+    ]
     used = [(kind, parts) for kind, parts in ways if parts > 1] or [("output_channels", 1)]
-    macs = sum(macs_of(share, forms) * sum(f.kernel == 0 for f in fired_of(share)) for share in spread.shares)
+    shares = [share for spread in spreads for share in spread.shares]
+    macs = sum(macs_of(share, forms) * sum(f.kernel == 0 for f in fired_of(share)) for share in shares)
     return [
         Split(
-            op=spread.node.op.name,
+            op=first.node.op.name,
             kind=kind,
             parts=parts,
             padding_fraction=padding_fraction(first, forms),
-            resident_weights=spread.resident,
+            resident_weights=all(spread.resident for spread in spreads),
             macs=macs,
         )
         for kind, parts in used

@@ -77,7 +77,8 @@ class Share:
     @property
     def name(self) -> str:
         """Name of its worker."""
-        places = [f"n{self.beside[0]}"] if self.beside[1] > 1 else []
+        places = [f"c{self.node.strip[0]}"] if self.node.strip[1] > 1 else []
+        places += [f"n{self.beside[0]}"] if self.beside[1] > 1 else []
         places += [f"k{self.cascade[0]}"] if self.cascade[1] > 1 else []
         return self.node.op.name + (f"#{''.join(places)}" if places else "")
 

@@ -103,11 +103,11 @@ def test_memory_tiles_that_are_too_small_for_what_they_keep() -> None:
 
 
 def test_all_problems_at_once() -> None:
-    net = Net((1, 8, 3, 4096))
-    made = net.done(net.conv(net.conv(net.x, (8, 8)), (8, 8)))
+    net = Net((1, 8, 3, 8192))
+    made = net.done(*(net.rounded("GlobalAveragePool", [net.rounded("Relu", [net.x], 2.0**-k)]) for k in (3, 4)))
     with pytest.raises(RefusedError) as caught:
         plan_of(made.manifest)
-    assert [p.code for p in caught.value.problems] == ["PLAN-L1", "PLAN-L1"]
+    assert [p.code for p in caught.value.problems] == ["PLAN-L1"] * 4
 
 
 def test_unknown_figures_are_said_and_limit_nothing() -> None:

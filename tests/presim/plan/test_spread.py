@@ -106,11 +106,12 @@ def test_depthwise_and_grouped_convolutions_are_split_at_whole_groups() -> None:
 
 
 def test_no_spread_fits_names_op_budget_need_and_have() -> None:
-    imported = convolution((8, 8), width=4096)
+    net = Net((1, 8, 5, 8192))
+    imported = net.done(net.rounded("GlobalAveragePool", [net.x]))
     with pytest.raises(RefusedError) as caught:
         plan_of(imported.manifest, NPU2)
     (problem,) = caught.value.problems
-    (op,) = [o for o in imported.manifest.ops if o.type == "Conv"]
+    (op,) = [o for o in imported.manifest.ops if o.type == "GlobalAveragePool"]
     line = problem.line()
     assert problem.code == "PLAN-L1"
     assert op.name in line
