@@ -20,8 +20,11 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)  ## port the bundled digits model through every phase that exists
 	$(BIN)/python -m phases.baseline examples/digits/digits_cnn.onnx --data examples/digits/digits.npz --out $(DEMO_PORT)
+	$(BIN)/python -m phases.presim $(DEMO_PORT)
 	$(BIN)/python -m phases check $(DEMO_PORT)
-	@echo "reports: $(DEMO_PORT)/reports/report.html (also baseline.md, baseline.ipynb, junit.xml)"
+	$(BIN)/python -m phases draw $(DEMO_PORT) --out build/demo/digits_cnn.design.svg
+	@echo "reports: $(DEMO_PORT)/reports/report.html (also baseline.md, presim.md, baseline.ipynb, junit.xml, trace.json)"
+	@echo "picture: build/demo/digits_cnn.design.svg"
 
 test: $(STAMP)  ## everything that CI runs, timed by part
 	$(BIN)/python -m tests.tiers test
