@@ -49,7 +49,7 @@ def next_steps(root: Path, report: GateReport, *, has_data: bool) -> tuple[str, 
     """What a person can do now, one line each."""
     port = shlex.quote(str(root))
     if report.passed and report.phase == "presim":
-        return (f"python -m pytest {port}/regress runs the standing stage tests",)
+        return (f"python -m pytest -p no:cacheprovider {port}/regress runs the standing stage tests",)
     if report.passed:
         return (
             f"python -m phases.presim {port} plans the dataflow and simulates it",

@@ -137,11 +137,12 @@ class RegimeEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionEvidence:
-    """The standing regression suite: stages that have a test, tests run, tests failed."""
+    """The standing regression suite: stages that have a test, tests run, tests failed, and whose they are."""
 
     stages: int
     tests: int
     failed: int
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

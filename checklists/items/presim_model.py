@@ -149,7 +149,8 @@ def regression_suite_green(e: PresimEvidence) -> Finding:
         "failed": r.failed,
     }
     if r.failed:
-        return Finding(verdict=Verdict.FAIL, summary=f"{r.failed} of {r.tests} tests fail", figures=figures)
+        summary = f"{r.failed} of {r.tests} tests fail" + (f": stage {listed(r.names)}" if r.names else "")
+        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=r.names)
     if r.stages < len(e.stages_expected):
         summary = f"{r.stages} stages have a test, {len(e.stages_expected)} expected"
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures)

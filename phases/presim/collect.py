@@ -255,7 +255,7 @@ def _regression(source: Source, design: bytes, names: tuple[str, ...]) -> Regres
     files = {**source.files, DESIGN_FILE: design, TEST_FILE: suite_text(names)}
     suite = Suite(files.__getitem__, frozenset(files))
     failures = [name for name in names if suite.failure(name)]
-    return RegressionEvidence(stages=len(suite.places), tests=len(names), failed=len(failures))
+    return RegressionEvidence(stages=len(suite.places), tests=len(names), failed=len(failures), names=tuple(failures))
 
 
 def _reads_back(data: bytes, designs: Sequence[Design]) -> bool:

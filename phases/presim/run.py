@@ -39,7 +39,13 @@ Planner = Callable[[Source, Device, Directives, Clearance], tuple[Design, ...]]
 
 
 def run(
-    options: PresimOptions, port: Port, clearance: Clearance, console: Console, *, planner: Planner = plan_all
+    options: PresimOptions,
+    port: Port,
+    clearance: Clearance,
+    console: Console,
+    *,
+    planner: Planner = plan_all,
+    in_ci: bool = True,
 ) -> int:
     """Run phase 2; the caller holds the port (`phases.port.writing`).
 
@@ -49,6 +55,7 @@ def run(
         clearance: of that gate.
         console: where results go; progress goes to stderr.
         planner: makes the designs.
+        in_ci: append the gate to `$GITHUB_STEP_SUMMARY` where CI sets it.
 
     Returns:
         0 where the gate is PASS, else 1.
@@ -90,7 +97,8 @@ def run(
         files[TRACE] = predicted.trace
     files[RUN] = canonical_json({**_clocks(port), PHASE: clock.record()})
     write_phase(options.out, PHASE, files, options.person)
-    append_step_summary(render_markdown(report), os.environ)
+    if in_ci:
+        append_step_summary(render_markdown(report), os.environ)
     clock.end()
     _tell(console, options, report, designs, predicted.lines)
     return OK if report.passed else GATE_NOT_PASSED

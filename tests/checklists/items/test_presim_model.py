@@ -129,6 +129,9 @@ def test_PS012_an_unknown_device_figure_is_not_run_and_named() -> None:
 
 def test_PS013_passes_with_one_test_per_stage() -> None:
     assert suite().verdict is Verdict.PASS
-    assert suite(failed=1).verdict is Verdict.FAIL
+    failed = suite(failed=1, names=("gemm",))
+    assert failed.verdict is Verdict.FAIL
+    assert failed.subjects == ("gemm",)
+    assert failed.summary == "1 of 2 tests fail: stage 'gemm'"
     assert suite(stages=1, tests=1).verdict is Verdict.FAIL
     assert suite(tests=1).verdict is Verdict.NOT_RUN
