@@ -345,44 +345,6 @@ def test_mliraie_3077_a_state_loop_needs_its_first_token() -> None:
     assert (good.verdict, good.left) == ("completes", ())
 
 
-def test_awaiting_an_output_before_its_input_was_started_is_a_deadlock_of_the_host() -> None:
-    s = Sketch()
-    s.worker("w", loop(2, *move("x", "y")))
-    s.fifo("x", "shim0", "w").fifo("y", "w", "shim1")
-    s.drain("y", 2, group="first").fill("x", 2, group="second")
-    stuck = s.run()
-    assert stuck.verdict == "deadlock"
-    assert "host" in {w.actor for w in stuck.cycle}
-    assert not stuck.fixes
-    assert "start them first" in stuck.hint
-
-
-def test_a_design_of_which_nothing_is_awaited_shows_nothing() -> None:
-    s = Sketch()
-    s.worker("w", loop(2, *move("x", "y")))
-    s.fifo("x", "shim0", "w").fifo("y", "w", "shim1").fill("x", 2).drain("y", 2, wait=False)
-    assert s.run().verdict == "inconclusive"
-    assert [severity for severity, _ in findings(s, "awaited_drains")] == ["error"]
-
-
-def test_a_program_that_ends_starves_the_second_input() -> None:
-    s = Sketch()
-    s.worker("w", loop(2, *move("x", "y")), while_true=False)
-    s.fifo("x", "shim0", "w").fifo("y", "w", "shim1").fill("x", 2).drain("y", 2)
-    result = s.run()
-    assert (result.verdict, result.inferences) == ("starvation", 1)
-    assert "while_true" in result.text
-
-
-def test_the_bound_is_inconclusive_and_names_the_knob() -> None:
-    s = Sketch()
-    s.worker("w", loop(1000, *move("x", "y")))
-    s.fifo("x", "shim0", "w").fifo("y", "w", "shim1").fill("x", 1000).drain("y", 1000)
-    assert s.run(max_steps=3000).verdict == "inconclusive"
-    assert "max_steps" in s.run(max_steps=3000).text
-    assert s.run(max_steps=100_000).verdict == "completes"
-
-
 def test_a_hang_is_found_though_another_part_runs_for_ever() -> None:
     s = replayed_broadcast(12)
     s.worker("spin", loop(4, *put("t")))
@@ -399,57 +361,3 @@ def test_input_data_does_not_change_the_verdict_of_a_hang() -> None:
     assert result.verdict == "deadlock"
     assert result.fixes == s.run().fixes
     assert result.events
-
-
-def crossing(arbiter: str) -> Sketch:
-    """Two cores send each other four objects before they take any, over flows that may share an arbiter."""
-    s = Sketch()
-    for one, other in (("a", "b"), ("b", "a")):
-        s.worker(one, loop(4, *put(f"{one}{other}")), loop(4, *take(f"{other}{one}")), *put(f"{one}y"))
-        s.fifo(f"{one}{other}", one, other, depth=[1, 3], arbiter=arbiter)
-        s.fifo(f"{one}y", one, f"shim{one}").drain(f"{one}y", 1)
-    return s
-
-
-def test_H8_iree_1254_two_flows_across_one_arbiter_hang_and_both_are_named() -> None:
-    """One object is with the sender, three with the receiver; the flow with the fourth keeps the arbiter for ever."""
-    assert crossing("").run().sound
-    stuck = crossing("switch (1, 3) 0").run(schedules=8)
-    assert stuck.verdict == "deadlock"
-    assert {w.actor for w in stuck.cycle} & {"DMA of ab", "DMA of ba"}
-    assert any(w.fifo == "arbiter switch (1, 3) 0" for w in stuck.cycle)
-    assert "circuits of their own" in stuck.hint
-
-
-def late_reader(arbiter: str) -> Sketch:
-    """`b` takes of `ab` only after it got all of `cb`; the flow of `ab` fills its pool and keeps the arbiter."""
-    s = Sketch()
-    s.worker("a", loop(4, *put("ab"))).worker("c", loop(4, *put("cb")))
-    s.worker("b", loop(4, *take("cb")), loop(4, *take("ab")), *put("y"))
-    for fifo in ("ab", "cb"):
-        s.fifo(fifo, fifo[0], fifo[1], depth=[1, 1], arbiter=arbiter)
-    return s.fifo("y", "b", "shim0").drain("y", 1)
-
-
-def test_H7_head_of_line_in_a_shared_arbiter_is_a_deadlock_with_the_flow_that_keeps_it() -> None:
-    assert late_reader("").run().sound
-    stuck = late_reader("in of b").run()
-    assert stuck.verdict == "deadlock"
-    waits = {(w.actor, w.op, w.fifo) for w in stuck.cycle}
-    assert ("DMA of cb", "arbitrate", "arbiter in of b") in waits
-    assert ("DMA of ab", "receive", "ab") in waits
-    assert not stuck.fixes
-    assert "circuits of their own" in stuck.hint
-
-
-def test_FP9_flows_that_share_an_arbiter_and_always_find_room_run() -> None:
-    s = Sketch()
-    s.worker("a", loop(4, *move("ax", "ab"))).worker("c", loop(4, *move("cx", "cb")))
-    s.worker("b", loop(4, *take("cb")), loop(4, *take("ab")), *put("y"))
-    for index, fifo in enumerate(("ab", "cb")):
-        s.fifo(f"{fifo[0]}x", f"shim{index}", fifo[0]).fill(f"{fifo[0]}x", 4)
-        s.fifo(fifo, fifo[0], fifo[1], depth=[1, 4], arbiter="in of b")
-    s.fifo("y", "b", "shim2").drain("y", 1)
-    assert s.run(schedules=10).verdict == "completes"
-    s.fifos[1] = Sketch().fifo("ab", "a", "b", depth=[1, 3], arbiter="in of b").fifos[0]
-    assert s.run(schedules=10).verdict == "deadlock"
