@@ -93,6 +93,9 @@ class _Writer:
         if 0 <= row.bias < len(node.input) and node.input[row.bias]:
             inputs.append(self._bias(node, row))
         kept = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute if a.name in row.attributes}
+        if row.op == "Gemm":
+            kept["beta"] = kept.get("alpha", 1.0)  # alpha of a QGemm scales its bias too
+            inputs += [] if len(inputs) == len(row.data) + 1 else [self._no_bias(node)]
         scale = node.input[row.output] if row.output < len(node.input) else ""
         if not scale:
             self._add(row.op, inputs, node.output[0], kept)
@@ -117,6 +120,12 @@ class _Writer:
         bias = self._dequantize([node.input[row.bias], name])
         self.nodes[-1].attribute.append(onnx.helper.make_attribute("axis", -1))
         return bias
+
+    def _no_bias(self, node: onnx.NodeProto) -> str:
+        """A bias of 0: before opset 11 a Gemm has to have one."""
+        name = self.names.fresh(node.output[0], "bias")
+        self.initializers.append(numpy_helper.from_array(np.zeros(1, np.float32), name))
+        return name
 
     def _dequantize(self, inputs: Sequence[str]) -> str:
         return self._add("DequantizeLinear", [name for name in inputs if name], "", {}, base=inputs[0])

@@ -166,3 +166,33 @@ def test_codes_are_paired_with_the_float_behind_the_clip_that_the_q_took_over() 
     (name,) = meaning.floats.values()
     (relu,) = [n for n in onnx.load_from_string(meaning.model_bytes).graph.node if n.op_type == "Relu"]
     assert name == relu.output[0]
+
+
+@pytest.mark.parametrize("opset", [10, 13])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rounded", [True, False])
+def test_qgemm_with_and_without_bias_whose_alpha_scales_it_too(opset: int, bias: bool, rounded: bool) -> None:
+    weights = np.arange(-6, 6).reshape(4, 3).astype(np.int8)
+    inputs = ["x_q", "s", "z", "w", "ws", "wz", "b" if bias else "", *(["sy", "z"] if rounded else [])]
+    made = model(
+        [
+            node("QuantizeLinear", ["x", "s", "z"], ["x_q"]),
+            node("QGemm", inputs, ["g"], "g", domain="com.microsoft", alpha=0.5),
+            node("DequantizeLinear", ["g", "sy", "z"], ["y"]) if rounded else node("Identity", ["g"], ["y"]),
+        ],
+        [
+            tensor("s", 0.125),
+            tensor("z", 3, np.uint8),
+            tensor("sy", 0.5),
+            tensor("w", weights, np.int8),
+            tensor("ws", 0.25),
+            tensor("wz", 0, np.int8),
+            tensor("b", [40, -80, 16], np.int32),
+        ],
+        outputs=[value("y", (1, 3))],
+        opset=opset,
+        imports={"com.microsoft": 1},
+    )
+    data, _ = stripped(made)
+    expected = 0.5 * (X @ (weights * np.float32(0.25)) + (np.array([40, -80, 16]) * 0.125 * 0.25 if bias else 0))
+    np.testing.assert_allclose(run(data, {"x": X})[0], expected, rtol=1e-6)
