@@ -11,6 +11,7 @@ from presim.plan.access import integers
 from presim.plan.choices import Choices, worker_of
 from presim.plan.flows import Flows
 from presim.plan.graph import Graph, Value
+from presim.plan.layouts import ATTRIBUTE
 from presim.plan.program import Body, Feed, Job, Programmed, Weights, write_program
 from presim.plan.share import PROGRAM_BYTES, Share, fired_of, input_total, kernels_of, macs_of, output_shape
 from presim.plan.spread import Spread
@@ -154,6 +155,8 @@ class _Builder:
         found = dict(attributes_of(share.node.op, self.forms, part))
         if share.bundled:
             found["bundled"] = 1
+        if (layout := self.choices.layouts.get(share.node.op.name)) is not None:
+            found[ATTRIBUTE] = layout
         if share.node.pads is not None:
             top, _, bottom, most = integers(share.node.op, "pads")
             left, right = share.node.pads[0], min(share.node.pads[1], most)

@@ -19,12 +19,14 @@ class Choices:
         groups: shares that run on one worker, upstream first.
         depths: of pools that have to be deeper than usual.
         kept: pools that move into a memory tile, with the objects that lie together there.
+        layouts: of the weights of ops, where they are asked for.
     """
 
     spreads: tuple[Spread, ...]
     groups: tuple[tuple[Share, ...], ...]
     depths: Mapping[Pool, int] = field(default_factory=dict)
     kept: Mapping[Pool, int] = field(default_factory=dict)
+    layouts: Mapping[str, str] = field(default_factory=dict)
 
 
 def worker_of(group: tuple[Share, ...]) -> str:

@@ -12,6 +12,7 @@ from presim.plan.choices import Choices, Pool, worker_of
 from presim.plan.columns import MOST_STRIPS, in_strips
 from presim.plan.fit import Fitter, Group
 from presim.plan.graph import Graph, Node, graph_of, joins_in_memory
+from presim.plan.layouts import layouts_of
 from presim.plan.limits import Limits
 from presim.plan.names import Names
 from presim.plan.settle import settle
@@ -29,7 +30,8 @@ def decide(
     forms = Forms(manifest)
     graph, options = _options(manifest, dispatch, forms, limits, directives)
     spreads, groups = Fitter(graph, options, forms, limits, setting.dispatch).fit()
-    choices = Choices(spreads=spreads, groups=groups, kept=_bundles(groups, forms))
+    layouts = layouts_of(graph, directives, forms)
+    choices = Choices(spreads=spreads, groups=groups, kept=_bundles(groups, forms), layouts=layouts)
     choices, design = settle(graph, choices, forms, limits, setting)
     if problems := array_problems(design, limits):
         raise RefusedError(problems)
@@ -63,8 +65,8 @@ def _options(
 
 def _spreads(graph: Graph, spreader: Spreader, directives: Directives) -> tuple[Options, list[Node]]:
     """Spreads of the nodes that have workers, and the nodes that fit no way."""
-    join = spreader.limits.join
-    nodes = [n for n in graph.nodes if not (joins_in_memory(n) and join >= len(n.inputs))]
+    most = spreader.limits.join**2
+    nodes = [n for n in graph.nodes if not (joins_in_memory(n) and len(n.inputs) <= most)]
     found = [tuple(spreader.options(node, directives.of(node.op.name))) for node in nodes]
     return found, [node for node, options in zip(nodes, found, strict=True) if not options]
 

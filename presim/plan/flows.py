@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from presim.blocks import object_count, object_shape
 from presim.design import Direction, Endpoint, Fifo, Link, Slice, Transfer
 from presim.kernels.attributes import Forms
 from presim.plan.choices import Choices, worker_of
 from presim.plan.graph import Graph, Value
+from presim.plan.limits import JOIN_LIMIT
 from presim.plan.names import Names, slices_of, strip_of
 from presim.plan.share import Share, fired_of, input_depth, input_shape, output_depth, output_shape, together
 from presim.steps import elements_of
@@ -60,7 +62,7 @@ class Flows:
                     depth = input_depth(share, port, fired)
                     if share.sliced:
                         cut = self.cuts.setdefault((value, share.node.op.name), {})
-                        cut.setdefault(share.cascade[0], []).append((share, depth))
+                        cut.setdefault(share.cut[0], []).append((share, depth))
                         continue
                     end = Endpoint(actor=worker_of(group), depth=depth)
                     self.readers.setdefault(value, []).append(
@@ -119,6 +121,8 @@ class Flows:
 
     def add_join(self, value: Value, sources: list[str], pieces: int = 1) -> None:
         """Join fifos into objects of a value in a memory tile, `pieces` of them in one."""
+        if len(sources) > JOIN_LIMIT:
+            sources = self.join_parts(value, sources, by_objects=pieces > 1)
         elements = [elements_of(self.fifos[name].shape) for name in sources]
         target = self.names.fifo(value)
         whole = object_shape(value.form)
@@ -127,6 +131,35 @@ class Flows:
         self.add_fifo(value, producer, together(whole, pieces), pieces=pieces)
         offsets = tuple(sum(elements[:i]) for i in range(len(elements)))
         self.links.append(Link(kind="join", sources=tuple(sources), targets=(target,), offsets=offsets))
+
+    def join_parts(self, value: Value, sources: list[str], *, by_objects: bool) -> list[str]:
+        """Join so many fifos in several memory tiles first; the fifos of those."""
+        target = self.names.fifo(value)
+        groups = -(-len(sources) // JOIN_LIMIT)
+        edges = [len(sources) * i // groups for i in range(groups + 1)]
+        found = []
+        for index, (start, end) in enumerate(pairwise(edges)):
+            name = f"{target}#p{index}"
+            end_of_part = Endpoint(actor=f"mem:{name}", kind="mem", depth=2)
+            parts = sources[start:end]
+            for source in parts:
+                fifo = self.fifos[source]
+                ends = tuple(end_of_part if c.actor == f"mem:{target}" else c for c in fifo.consumers)
+                self.fifos[source] = replace(fifo, consumers=ends)
+            shapes = [self.fifos[p].shape for p in parts]
+            self.fifos[name] = replace(
+                self.fifos[parts[0]],
+                name=name,
+                shape=(sum(s[0] for s in shapes), *shapes[0][1:]),
+                producer=end_of_part,
+                consumers=(Endpoint(actor=f"mem:{target}", kind="mem", depth=2),),
+                tensor="" if by_objects else value.tensor,
+                slices=() if by_objects else (_channels([self.fifos[p] for p in parts]),),
+            )
+            offsets = tuple(sum(elements_of(s) for s in shapes[:i]) for i in range(len(shapes)))
+            self.links.append(Link(kind="join", sources=tuple(parts), targets=(name,), offsets=offsets))
+            found.append(name)
+        return found
 
     def add_fifo(
         self, value: Value, producer: Endpoint, shape: tuple[int, ...], *, tight: bool = False, pieces: int = 1
@@ -165,7 +198,7 @@ class Flows:
         for readers in cascade:
             share = readers[0][0]
             name = self.names.part(value, share)
-            first, count = share.part.in_first, share.part.in_count
+            first, count = share.cut
             offsets.append(sum(elements_of(self.fifos[t].shape) for t in targets))
             targets.append(name)
             ends = tuple(self.cut_end(name, reader, depth) for reader, depth in readers)
@@ -244,6 +277,12 @@ class Flows:
             strides=(blocks * row, row, 1) if value.width else (),
             wait=direction == "drain",
         )
+
+
+def _channels(parts: list[Fifo]) -> Slice:
+    """Channels of fifos that lie side by side."""
+    slices = [s for p in parts for s in p.slices if s.axis == "channels"]
+    return Slice(axis="channels", first=slices[0].first, count=sum(s.count for s in slices))
 
 
 def _settled(fifo: Fifo, *, literal: bool) -> Fifo:

@@ -23,8 +23,9 @@ class Names:
         return f"{self.fifo(value)}#n{share.beside[0]}"
 
     def part(self, value: Value, share: Share) -> str:
-        """Fifo of the channels of a value that a share of a cascade sums over."""
-        return f"{self.fifo(value)}>{share.node.op.name}#k{share.cascade[0]}"
+        """Fifo of the channels of a value that a share reads."""
+        first, count = share.cut
+        return f"{self.fifo(value)}>{share.node.op.name}#{first}+{count}"
 
     def branch(self, value: Value, worker: str) -> str:
         """Fifo from a memory tile, which keeps objects of a value for one worker."""

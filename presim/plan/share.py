@@ -60,7 +60,7 @@ class Share:
         tight: objects are not doubled: a window and one output object, where memory does not hold more.
         bundled: all objects of a tensor lie together, in and out; a memory tile puts them there.
         makes: (first channel, count) of the output that it makes; (0, 0) = all.
-        sliced: its input objects hold only the channels that it sums over; a memory tile cuts them.
+        sliced: its input objects hold only the channels that it reads; a memory tile cuts them.
     """
 
     node: Node
@@ -81,6 +81,11 @@ class Share:
         places += [f"n{self.beside[0]}"] if self.beside[1] > 1 else []
         places += [f"k{self.cascade[0]}"] if self.cascade[1] > 1 else []
         return self.node.op.name + (f"#{''.join(places)}" if places else "")
+
+    @property
+    def cut(self) -> tuple[int, int]:
+        """(first, count) of the channels that its input objects hold where they are sliced."""
+        return (self.part.in_first, self.part.in_count) if self.cascade[1] > 1 else self.makes
 
     @property
     def last(self) -> bool:
@@ -129,7 +134,7 @@ def input_shape(share: Share, port: int) -> tuple[int, ...]:
     """Shape of the objects that a share takes of an input."""
     form = share.node.inputs[port].form
     if share.sliced:
-        return some_channels(object_shape(form), share.part.in_count)
+        return some_channels(object_shape(form), share.cut[1])
     return together(object_shape(form), object_count(form) if share.bundled else 1)
 
 

@@ -22,6 +22,18 @@ from presim.plan.share import Need, Share, channels_of, kernels_of, need_of
 SPREADABLE: Final = ("conv", "gemm", "gemm_rows")
 CASCADED: Final = ("conv", "gemm")
 LONGEST_CASCADE: Final = 8
+BY_CHANNEL: Final = (
+    "max_pool",
+    "average_pool",
+    "global_average_pool",
+    "relu",
+    "clip",
+    "requantize",
+    "lut",
+    "add",
+    "mul",
+)
+"""Kernels whose output channels need their own input channels alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +105,21 @@ class Spreader:
                 shares = self.sliced(whole, count)
                 if len(shares) == count:
                     yield shares
+        yield from self.by_channels(whole)
+
+    def by_channels(self, whole: Share) -> Iterator[tuple[Share, ...]]:
+        """Input and output channels dealt out to 2, 3, ... workers, where an op keeps channels apart."""
+        node, total = whole.node, channels_of(whole.node.output)
+        depthwise = node.kind == "conv" and node.op.attributes.get("group") == total
+        apart = depthwise or node.kind in BY_CHANNEL
+        if not apart or any(channels_of(v) != total for v in node.inputs):
+            return
+        for count in range(2, self.limits.join + 1):
+            shares = self.sliced(whole, count)
+            if len(shares) == count:
+                first = [s.part.out_first if depthwise else 0 for s in shares]
+                parts = [replace(s.part, x_first=n) for s, n in zip(shares, first, strict=True)]
+                yield tuple(replace(s, part=p, sliced=True) for s, p in zip(shares, parts, strict=True))
 
     def by_operand(self, whole: Share) -> tuple[Share, ...]:
         """Every operand of a Concat on a worker of its own, joined in a memory tile."""
@@ -199,7 +226,7 @@ class Spreader:
         node, count, length = whole.node, asked.cas_num, asked.cas_length
         if length > 1 and node.kind not in CASCADED:
             return ()
-        if count > 1 and (count > self.limits.join or node.kind in WHOLE):
+        if count > 1 and (count > self.limits.join**2 or node.kind in WHOLE):
             return ()
         if asked.contract == "outer" and count > 1:
             if object_count(node.output.form) % count or node.kind in ("gemm_rows", "global_average_pool"):
@@ -220,7 +247,7 @@ class Spreader:
                 where=where,
                 what=f"{node.kind} cannot be spread with cas_num {asked.cas_num}, cas_length {asked.cas_length}, "
                 f"contract {asked.contract}",
-                expected=f"cas_num up to {self.limits.join or 1}, blocks of {self.step(node)} output channels, "
+                expected=f"cas_num up to {self.limits.join**2 or 1}, blocks of {self.step(node)} output channels, "
                 "a number of output objects that cas_num divides for outer, a cascade for Conv and Gemm alone",
             )
         if len(node.inputs) > self.limits.inputs:
@@ -247,13 +274,16 @@ class Spreader:
 
     def remedy(self, node: Node, need: Need, have: int) -> str:
         """The split or cut that would fit."""
+        behind = f"cut the model around it (--cut {node.output.tensor!r})"
+        if node.kind in WHOLE:
+            return f"its operands have to be held whole: make them smaller in the model, or {behind}"
         if need.objects > have:
             pieces = -(-need.objects // max(1, have))
             return (
-                f"its rows are too long for a core: split the image into {pieces} or more columns with a halo by "
-                f"cutting the model around it (--cut {node.inputs[0].tensor!r} --cut {node.output.tensor!r})"
+                f"its rows are too long for a core: alone in a dispatch it runs in {pieces} or more strips of columns; "
+                f"{behind}"
             )
-        return f"run it on the host (--host-ops), or cut the model around it (--cut {node.output.tensor!r})"
+        return f"run it on the host (--host-ops), or {behind}"
 
 
 def _summing(share: Share, first: int, end: int) -> Part:

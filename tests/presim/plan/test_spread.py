@@ -140,12 +140,55 @@ def test_directives(parallelism: Mapping[str, Any], workers: int, links: list[st
 
 @pytest.mark.parametrize(
     "parallelism",
-    [{"cas_num": 7}, {"cas_num": 3, "contract": "outer"}],
+    [{"cas_num": 7}, {"cas_num": 37}, {"cas_num": 3, "contract": "outer"}],
 )
 def test_what_cannot_be_spread_so_is_refused(parallelism: Mapping[str, Any]) -> None:
     imported = dense()
     with pytest.raises(RefusedError, match=r"PLAN-DIRECTIVE.*cannot be spread"):
         plan_of(imported.manifest, NPU2, asked(imported, **parallelism))
+
+
+@pytest.mark.parametrize(("count", "contract"), [(7, "inner"), (8, "outer"), (16, "outer")])
+def test_more_workers_than_a_memory_tile_joins_are_joined_in_two_steps(count: int, contract: str) -> None:
+    imported = dense(inner=16, outer=64 if contract == "outer" else 8 * count, rows=16)
+    design = assert_exact(imported.manifest, imported.arrays, NPU2, asked(imported, cas_num=count, contract=contract))
+    assert len(design.workers) == count
+    assert all(len(link.sources) <= 6 for link in design.links)
+    assert len(design.links) == -(-count // 6) + 1
+
+
+@pytest.mark.parametrize(
+    ("op_type", "scale", "attributes"),
+    [
+        ("MaxPool", 2.0**-4, {"kernel_shape": [3, 3], "pads": [1] * 4}),
+        ("AveragePool", 2.0**-6, {"kernel_shape": [3, 3], "pads": [1] * 4}),
+        ("GlobalAveragePool", 2.0**-6, {}),
+        ("Relu", 2.0**-3, {}),
+    ],
+)
+def test_channels_that_stay_apart_are_dealt_out(op_type: str, scale: float, attributes: dict[str, Any]) -> None:
+    net = Net((1, 32, 6, 16))
+    imported = net.done(net.rounded(op_type, [net.x], scale, **attributes))
+    design = assert_exact(imported.manifest, imported.arrays, room(need(imported, tight=True) - 1))
+    assert [link.kind for link in design.links] == ["split", "join"]
+    assert len(design.workers) in (2, 4)
+
+
+def test_a_depthwise_convolution_gets_its_own_channels_where_rows_are_too_long() -> None:
+    imported = convolution((32, 32), width=16, group=32)
+    design = assert_exact(imported.manifest, imported.arrays, room(2300))
+    assert [link.kind for link in design.links] == ["split", "join"]
+
+
+def test_layouts_of_weights() -> None:
+    imported = dense()
+    (op,) = [o for o in imported.manifest.ops if o.where == "npu"]
+    found = directives_of({op.name: {"layout": "dense_kn_blocks"}}, imported.manifest)
+    (kernel,) = plan_of(imported.manifest, NPU2, found).kernels
+    assert dict(kernel.attributes)["layout"] == "dense_kn_blocks"
+    wrong = directives_of({op.name: {"layout": "conv_blocks"}}, imported.manifest)
+    with pytest.raises(RefusedError, match=r"layout: its weights cannot lie so; expected identity, dense_kn_blocks"):
+        plan_of(imported.manifest, NPU2, wrong)
 
 
 def test_a_directive_that_does_not_fit_is_refused() -> None:
