@@ -11,8 +11,9 @@ import pytest
 from manifest.model import Op
 from manifest.onnx_import import Imported
 from oracle.run import Oracle
-from presim.kernels.attributes import Part, form_of, kernel_of
-from tests.presim.kernels.driver import Bench
+from presim.kernels import KERNELS
+from presim.kernels.attributes import Part, attributes_of, form_of, kernel_of
+from tests.presim.kernels.driver import Bench, Tile
 from tests.qdq_models import Sketch, feeds_for, op_of
 
 RNG = np.random.default_rng(11)
@@ -202,14 +203,178 @@ def test_moves_that_also_requantize() -> None:
     assert run(s.load()) == {"transpose", "flatten", "reshape", "conv"}
 
 
-def test_codes_through_a_table() -> None:
-    s = Sketch()
-    x = s.qdq(s.input("x", (1, 3, 4, 5)), 0.1, 9, np.uint8, out="xd")
+@pytest.mark.parametrize(("dtype", "entries"), [(np.uint8, 256), (np.int8, 256), (np.int16, 65536)])
+def test_codes_through_a_table(dtype: type, entries: int) -> None:
+    s = Sketch(opset=21)
+    x = s.qdq(s.input("x", (1, 3, 4, 5)), 0.1, 9, dtype, out="xd")
     s.output(s.qdq(x, 0.13, 7, out="y"))
     imported = s.load()
     (op,) = (o for o in imported.manifest.ops if o.where == "npu")
     assert op.requant is not None
     tabled = replace(op, requant=replace(op.requant, target="lut", lut="t999999"))
     manifest = replace(imported.manifest, ops=tuple(tabled if o is op else o for o in imported.manifest.ops))
-    arrays = {**imported.arrays, "t999999": RNG.permutation(256).astype(np.uint8).view(np.int8)}
+    arrays = {**imported.arrays, "t999999": RNG.permutation(entries).astype(np.uint8).view(np.int8)}
     assert run(replace(imported, manifest=manifest, arrays=arrays)) == {"lut"}
+
+
+@pytest.mark.parametrize("group", [1, 3, 12])
+def test_streamed_weights_with_zero_points_and_groups(group: int) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 12, 5, 5)), 0.1, 3, out="xd")
+    zeros = RNG.integers(1, 200, 12)
+    w = s.weight(codes(12, 12 // group, 2, 2, low=0, high=256), [0.01] * 12, zeros, np.uint8, axis=0)
+    s.output(s.qdq(s.node("Conv", [x, w], group=group), 1.5, -9, out="y"))
+    check_streams(s.load(), "Conv", 12)
+
+
+def test_streamed_columns_with_zero_points() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (3, 12)), 0.1, 3, out="xd")
+    w = s.weight(codes(12, 12, low=0, high=256), [0.01] * 12, RNG.integers(1, 200, 12), np.uint8, axis=1)
+    s.output(s.qdq(s.node("Gemm", [x, w]), 1.5, -9, out="y"))
+    check_streams(s.load(), "Gemm", 12)
+
+
+def check_streams(imported: Imported, kind: str, total: int) -> None:
+    """Weights in pieces of whole groups and of less, of all channels and of some."""
+    tensors = Oracle(imported.manifest, imported.arrays).run(feeds_for(imported, 1), arithmetic="target", keep="stored")
+    op = op_of(imported.manifest, kind)
+    bench = Bench(manifest=imported.manifest, arrays=imported.arrays)
+    wanted = tensors[op.outputs[0]][0]
+    assert len(np.unique(wanted)) > 9
+    for first, chunk in ((0, 4), (0, 3), (4, 4), (5, 2)):
+        got = bench.streamed(op, {op.inputs[0]: tensors[op.inputs[0]][0]}, Part(out_first=first), chunk)
+        np.testing.assert_array_equal(got, wanted[:, first:total])
+
+
+def test_padding_never_wins_a_maximum() -> None:
+    s = Sketch(opset=21)
+    x = s.node("Relu", [s.qdq(s.input("x", (1, 3, 4, 4)), 0.01, 0, np.int16)])
+    low = s.qdq(s.node("Add", [x, s.weight(-30000, 0.01, 0, np.int16)]), 0.01, 0, np.int16)
+    s.output(s.qdq(s.node("MaxPool", [low], kernel_shape=[2, 2], pads=[1, 1, 1, 1]), 0.01, 0, np.int16, out="y"))
+    imported = s.load()
+    assert "max_pool" in run(imported)
+
+
+def test_accumulators_finer_than_their_products_are_averaged_and_added() -> None:
+    """Shifts of two branches differ; averages over windows of different sizes leave unrounded."""
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 3, 6, 6)), 2**-4, 1, out="xd")
+    one = s.node("Conv", [x, s.weight(codes(4, 3, 1, 1), 2**-6), s.weight(codes(4), 2**-13)])
+    two = s.node("Conv", [x, s.weight(codes(4, 3, 1, 1), 2**-5), s.weight(codes(4), 2**-10)])
+    total = s.node("Add", [one, two])
+    average = s.node("AveragePool", [one], kernel_shape=[2, 3])
+    s.output(s.qdq(total, 0.5, 5, out="y"))
+    s.output(s.qdq(average, 0.25, out="z"))
+    s.output(s.qdq(s.node("Relu", [average]), 0.125, out="r"))
+    s.output(s.qdq(s.node("GlobalAveragePool", [total]), 0.125, out="g"))
+    imported = s.load()
+    manifest = imported.manifest
+    add = op_of(manifest, "Add")
+    assert [form_of(manifest, n).promotion for n in (*add.inputs, *add.outputs)] == [(3,), (1,), (3,)]
+    assert run(imported) == {"conv", "add", "average_pool", "requantize", "relu", "global_average_pool"}
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_averages_of_windows_of_different_sizes_that_nothing_rounds(biased: bool) -> None:
+    """Integers weighed to one unit, rounded by two readers; against the float meaning, off by one where 1/3 ties."""
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 3, 6, 6)), 2**-4, 1, out="xd")
+    bias = [s.weight(codes(4), 2**-13)] if biased else []
+    y = s.node("Conv", [x, s.weight(codes(4, 3, 1, 1), 2**-6), *bias])
+    y = s.node("AveragePool", [y], kernel_shape=[2, 3], pads=[1, 0, 0, 1])
+    s.output(s.qdq(y, 0.25, out="z"))
+    s.output(s.qdq(s.node("Relu", [y]), 0.125, out="r"))
+    imported = s.load()
+    manifest, feeds = imported.manifest, feeds_for(imported, 2)
+    reference = Oracle(manifest, imported.arrays).run(feeds, keep="stored")
+    bench = Bench(manifest=manifest, arrays=imported.arrays)
+    for feed in range(2):
+        values = {"xd.q": reference["xd.q"][feed]}
+        for op in manifest.ops:
+            if op.where == "npu":
+                values[op.outputs[0]] = bench.run(op, {n: values[n] for n in op.inputs if n in values})
+        for name in ("z.q", "r.q"):
+            wanted = reference[name][feed].astype(int)
+            assert len(np.unique(wanted)) > 30
+            assert np.abs(values[name] - wanted).max() <= 1
+            assert (values[name] == wanted).mean() > 0.99
+
+
+def test_scales_per_channel_move_with_their_axis() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 3, 4, 5)), 2**-4, 1, out="xd")
+    y = s.node("Conv", [x, s.weight(codes(6, 3, 1, 1), 0.01 * np.arange(1, 7), axis=0)])
+    t = s.node("Transpose", [y], perm=[0, 2, 3, 1])
+    s.output(s.qdq(t, 0.5, out="y"))
+    s.output(s.qdq(s.node("Relu", [t]), 0.25, out="z"))
+    back = s.node("Reshape", [t, s.const([20, 6], np.int64)])
+    s.output(s.qdq(back, 0.125, out="r"))
+    s.output(s.qdq(s.node("Relu", [back]), 0.25, out="q"))
+    assert run(s.load()) == {"conv", "transpose", "requantize", "relu", "reshape"}
+
+
+def test_values_side_by_side_that_nothing_rounds() -> None:
+    s = Sketch()
+    a = s.qdq(s.input("a", (1, 3, 4, 5)), 2**-4, 1, out="ad")
+    b = s.qdq(s.input("b", (1, 2, 4, 5)), 2**-6, -20, out="bd")
+    y = s.node("Concat", [a, b], axis=1)
+    s.output(y)
+    s.output(s.node("Relu", [y]))
+    assert run(s.load()) == {"concat", "relu"}
+
+
+def test_sums_beyond_int64_are_exact() -> None:
+    s = Sketch(opset=21)
+    a = s.qdq(s.input("a", (1, 40)), 2.0**30, 0, np.int16, out="ad")
+    b = s.qdq(s.input("b", (1, 40)), 2.0**-18, 9, np.int16, out="bd")
+    s.output(s.qdq(s.node("Add", [a, b]), 2.0**31, 3, np.int16, out="y"))
+    assert run(s.load()) == {"add"}
+
+
+def test_pads_count_as_onnxruntime_counts_them() -> None:
+    """QLinearAveragePool divides by the whole kernel, also where it hangs over the end."""
+    s = Sketch()
+    x = s.q(s.input("x", (1, 2, 6, 6)), 0.07, 9, out="xq")
+    scales = [s.const(0.07), s.const(9, np.int8), s.const(0.05), s.const(3, np.int8)]
+    window: dict[str, Any] = {"kernel_shape": [3, 3], "pads": [0, 0, 0, 0], "strides": [3, 2], "ceil_mode": 1}
+    y = s.node("QLinearAveragePool", [x, *scales], "yq", domain="com.microsoft", count_include_pad=1, **window)
+    s.dq(y, 0.05, 3, out="y")
+    s.output("y", (1, 2, 2, 3))
+    imported = s.load()
+    op = op_of(imported.manifest, "AveragePool")
+    assert dict(attributes_of(op, imported.manifest))["counts"] == (9,)
+    assert run(imported) == {"average_pool"}
+
+
+def test_alpha_is_part_of_the_unit() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 4)), 0.5, 1, out="xd")
+    s.output(s.node("Gemm", [x, s.weight(codes(4, 3), 0.25)], alpha=0.75))
+    imported = s.load()
+    assert form_of(imported.manifest, op_of(imported.manifest, "Gemm").outputs[0]).units == (Fraction(3, 32),)
+    assert run(imported) == {"gemm"}
+
+
+@pytest.mark.parametrize("kind", ["average_pool", "global_average_pool"])
+def test_sums_of_averages_wrap(kind: str) -> None:
+    """At a width that no device has, since the real ones are proved to be wide enough."""
+    row = np.full((1, 3, 8), 100, np.int8)
+    if kind == "average_pool":
+        attributes: dict[str, Any] = {"kernel": (1, 3), "strides": (1, 1), "dilations": (1, 1), "pads_lr": (0, 0)}
+        attributes |= {
+            "pads": (0, 0, 0, 0),
+            "in_width": 3,
+            "count_include_pad": 0,
+            "counts": (3,),
+            "finish": "exact",
+            "out_dtype": "int32",
+            "out_channels": 8,
+        }
+        out = np.zeros((1, 1, 8), np.int32)
+        KERNELS[kind](Tile(attributes={**attributes, "x_zero_point": 0, "acc_bits": 8}), row, out)
+    else:
+        out = np.zeros((1, 8), np.int32)
+        tile = Tile(attributes={"out_channels": 8, "x_zero_point": 0, "acc_bits": 8}, scalars={"row": 0})
+        KERNELS[kind](tile, row, out)
+    assert (out == 300 - 256).all()
