@@ -199,7 +199,7 @@ def main() -> int:
         words = (
             "Phases 1 and 2 on each model's real data: the simulated design against the oracle, every object on every"
         )
-        words += f" fifo,\nfor {INPUTS} different inputs back to back. Nothing is measured on a device."
+        words += f" fifo,\nfor {INPUTS} different inputs back to back. Elements of objects filled up\nto whole blocks count too. Nothing is measured on a device."
         words += " Made by `python -m tests.presim_models.report`."
         given.write.write_text(f"# Models in the simulator\n\n{words}\n\n{table(rows)}")
     return 0 if rows and all(row.good for row in rows) else 1
