@@ -196,11 +196,13 @@ def main() -> int:
             rows.append(row)
             print(f"{row.seconds:6.1f} s  {table([row]).splitlines()[-1]}", flush=True)
     if given.write:
-        words = (
-            "Phases 1 and 2 on each model's real data: the simulated design against the oracle, every object on every"
+        words = "\n".join(
+            (
+                "Phases 1 and 2 on each model's real data: the simulated design against the oracle, every object on every",
+                f"fifo, for {INPUTS} different inputs back to back. Elements that fill an object up to whole blocks count too.",
+                "Nothing is measured on a device. Made by `python -m tests.presim_models.report`.",
+            )
         )
-        words += f" fifo,\nfor {INPUTS} different inputs back to back. Elements of objects filled up\nto whole blocks count too. Nothing is measured on a device."
-        words += " Made by `python -m tests.presim_models.report`."
         given.write.write_text(f"# Models in the simulator\n\n{words}\n\n{table(rows)}")
     return 0 if rows and all(row.good for row in rows) else 1
 
