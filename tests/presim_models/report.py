@@ -41,6 +41,10 @@ INCOMPLETE: Final = (("digits_mlp", "vek385"),)
 """On a device some of whose figures nobody has published: they are waived by their names."""
 
 INPUTS: Final = 3
+HEAD: Final = f"""\
+Phases 1 and 2 on each model's real data: the simulated design against the oracle, every object on every
+fifo, for {INPUTS} different inputs back to back. Elements that fill an object up to whole blocks count too.
+Nothing is measured on a device. Made by `python -m tests.presim_models.report`."""
 Main = Callable[[Sequence[str]], int]
 
 
@@ -196,14 +200,7 @@ def main() -> int:
             rows.append(row)
             print(f"{row.seconds:6.1f} s  {table([row]).splitlines()[-1]}", flush=True)
     if given.write:
-        words = "\n".join(
-            (
-                "Phases 1 and 2 on each model's real data: the simulated design against the oracle, every object on every",
-                f"fifo, for {INPUTS} different inputs back to back. Elements that fill an object up to whole blocks count too.",
-                "Nothing is measured on a device. Made by `python -m tests.presim_models.report`.",
-            )
-        )
-        given.write.write_text(f"# Models in the simulator\n\n{words}\n\n{table(rows)}")
+        given.write.write_text(f"# Models in the simulator\n\n{HEAD}\n\n{table(rows)}")
     return 0 if rows and all(row.good for row in rows) else 1
 
 
