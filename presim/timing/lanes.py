@@ -41,7 +41,7 @@ class TimedLane:
 
 
 class HostSource(TimedLane):
-    """External memory: everything is there from the start."""
+    """Memory where everything is there from the start: the host's, or weights that a memory tile sends again."""
 
     __slots__ = ("objects",)
 

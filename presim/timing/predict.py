@@ -10,10 +10,10 @@ import numpy as np
 from manifest.device import Device
 from manifest.errors import Problem, RefusedError
 from presim.design import Call, Design, Fifo, Tile
-from presim.pools import Stream, StreamEnd, Wiring, wire
+from presim.pools import Pool, Stream, StreamEnd, Wiring, wire
 from presim.timing.actors import Clock, End, Spans, TimedStream, TimedWorker
 from presim.timing.calibration import Calibration
-from presim.timing.lanes import HostSink, HostSource, TimedLane
+from presim.timing.lanes import HOST_DEPTH, HostSink, HostSource, TimedLane
 from presim.timing.model import ActorTime, Timing
 
 MAX_SPANS: Final = 20_000
@@ -96,13 +96,19 @@ class _Network:
         self.sinks: dict[str, HostSink] = {}
         wiring = wire(design, device.arch)
         self.lanes = {
-            (pool.name, index): TimedLane(pool.fifo, pool.depth, pool.init_objects)
+            (pool.name, index): self._lane(pool)
             for pool in wiring.pools.values()
             for index in range(len(pool.segments))
         }
         self.cascades = {(c.source, c.target): TimedLane(f"{c.source} to {c.target}", c.depth) for c in design.cascades}
         self.workers = [(w.name, w.tile, self._worker(w.name, wiring)) for w in design.workers]
         self.streams = [(stream, self._stream(stream, wiring)) for stream in wiring.streams]
+
+    def _lane(self, pool: Pool) -> TimedLane:
+        passes = self.fifos[pool.fifo].iter_count
+        if pool.static:
+            return HostSource(pool.fifo, HOST_DEPTH if passes is None else passes * pool.init_objects)
+        return TimedLane(pool.fifo, pool.depth, pool.init_objects)
 
     def _worker(self, name: str, wiring: Wiring) -> TimedWorker:
         worker = next(w for w in self.design.workers if w.name == name)

@@ -54,8 +54,9 @@ def _regime(timings: Sequence[Timing], batch: int, calibration: Calibration) -> 
 
 
 def _busiest(timing: Timing, kind: str) -> float:
-    """Cycles of the actor of a kind that is busy longest."""
-    return max((_occupied(actor) for actor in timing.actors if actor.kind == kind), default=0.0)
+    """Cycles of the actor of a kind that is busy longest, up to the last output: what it fetches ahead is no load."""
+    found = max((_occupied(actor) for actor in timing.actors if actor.kind == kind), default=0.0)
+    return min(found, timing.finished[-1])
 
 
 def _occupied(actor: ActorTime) -> float:
