@@ -122,12 +122,14 @@ def run_piece(bench: Bench, piece: Piece, *, inferences: int = 1, schedules: int
 
 
 def handed_on(bench: Bench, result: SimResult) -> list[dict[str, Array]]:
-    """Tensors that the host got of each inference, (*shape); the oracle's where the simulation did not get so far."""
+    """Tensors that the host got of each inference, (*shape); the oracle's where it got none."""
     found: list[dict[str, Array]] = []
     drains = _ends(bench.design, "drain")
+    outputs = next((d.outputs for d in bench.manifest.dispatches if d.name == bench.design.dispatch), ())
     for index, row in enumerate(bench.tensors):
         got = result.outputs[index] if index < len(result.outputs) else {}
-        found.append({n: _from_host(got[n], row[n], fifo) if n in got else row[n] for n, fifo in drains.items()})
+        arrived = {n: _from_host(got[n], row[n], fifo) if n in got else row[n] for n, fifo in drains.items()}
+        found.append({n: row[n] for n in outputs} | arrived)
     return found
 
 

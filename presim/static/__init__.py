@@ -27,13 +27,13 @@ CHECKS: Final[tuple[Check, ...]] = (
     links,
     broadcast,
     replayed_broadcasts,
+    host_tasks,
+    awaited_drains,
+    task_queues,
     acquire_depth,
     release_balance,
     drift,
     rates,
-    host_tasks,
-    awaited_drains,
-    task_queues,
     whole_words,
     access_patterns,
     transfer_lengths,
@@ -47,7 +47,10 @@ CHECKS: Final[tuple[Check, ...]] = (
     data_memory,
     program_memory,
 )
-"""In the order in which they are reported; each reads `Checked` and has a rule of its own name."""
+"""In the order in which they are reported, the host before programs, as a missing task upsets their rates.
+
+Each reads `Checked` and has a rule of its own name.
+"""
 
 
 def check_design(design: Design, device: Device) -> tuple[Checked, ...]:
