@@ -140,8 +140,16 @@ def static_evidence(design: Design, device: Device) -> tuple[StaticEvidence, ...
 
 
 def budget_evidence(design: Design, device: Device) -> tuple[BudgetRow, ...]:
-    """Every budget of every tile of a dispatch; none where its structure is not sound."""
-    return () if structure(design) else budget_rows(scope_of(design, device))
+    """Every budget of every tile of a dispatch; none where its structure is not sound.
+
+    A dispatch that only moves data takes nothing of core tiles: a row of 0 says so.
+    """
+    if structure(design):
+        return ()
+    rows = budget_rows(scope_of(design, device))
+    bare = [what for what in BUDGETS if not design.workers and what not in {row.what for row in rows}]
+    nothing = [BudgetRow(dispatch=design.dispatch, place="no core tile", what=what, need=0, have=0) for what in bare]
+    return (*rows, *nothing)
 
 
 class _Benches:
