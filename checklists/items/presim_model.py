@@ -84,9 +84,9 @@ def regimes_predicted(e: PresimEvidence) -> Finding:
     """Batch 1 and batch N each have a predicted latency and interval, and what bounds them.
 
     The bound is the largest of compute, on-chip and DRAM cycles of one inference, and N times those take no longer than
-    the first latency and N - 1 intervals: FAIL where a regime contradicts itself. NOT_RUN where one of the two regimes is absent or
-    rests on no calibration, or where a device figure is not known: it is named and can be waived by that name.
-    NOT_APPLICABLE where no dispatch runs on the array, with their number. Predicted, never measured.
+    the first latency and N - 1 intervals: FAIL where a regime contradicts itself. NOT_RUN where one of the two regimes
+    is absent or rests on no calibration, or where a device figure is not known: it is named and can be waived by that
+    name. NOT_APPLICABLE where no dispatch runs on the array, with their number. Predicted, never measured.
     """
     if not e.dispatches:
         return no_dispatch(e)
