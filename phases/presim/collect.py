@@ -243,9 +243,9 @@ class _Benches:
         return handed_on(bench, run.result)
 
     def on_host(self, dispatch: Dispatch, handed: Sequence[Mapping[str, Array]]) -> Sequence[Mapping[str, Array]]:
-        feeds = {name: np.stack([row[name] for row in handed]) for name in dispatch.inputs}
-        if dispatch.where != "host":
+        if dispatch.where != "host" or not all(set(dispatch.inputs) <= set(row) for row in handed):
             return [{} for _ in handed]
+        feeds = {name: np.stack([row[name] for row in handed]) for name in dispatch.inputs}
         computed = self.oracle.run_ops(dispatch.ops, feeds, arithmetic="target", keep="stored")
         return [{name: computed[name][i] for name in dispatch.outputs} for i in range(len(handed))]
 

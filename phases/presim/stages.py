@@ -50,7 +50,7 @@ def units_of(design: Design, manifest: Manifest) -> tuple[Unit, ...]:
     """
     dispatch = next(d for d in manifest.dispatches if d.name == design.dispatch)
     outputs = {op.name: op.outputs for op in manifest.ops}
-    carried = {f.tensor for f in design.fifos} | {name for name, _ in design.views}
+    carried = {f.tensor for f in design.fifos if f.producer.kind == "mem"} | {name for name, _ in design.views}
     stage_of = {op: number for number, stage in enumerate(stages(manifest)) for op in stage.ops}
     names = {number: stage.name for number, stage in enumerate(stages(manifest))}
     ops_of = {w.name: _ops_of(design, w) for w in design.workers}
@@ -71,7 +71,7 @@ def units_of(design: Design, manifest: Manifest) -> tuple[Unit, ...]:
 
 def _ops_of(design: Design, worker: Worker) -> set[str]:
     kernels = {k.name: k.op for k in design.kernels}
-    called = {kernels[s.kernel] for s in steps_of(worker.program) if isinstance(s, Call)}
+    called = {kernels.get(s.kernel, "") for s in steps_of(worker.program) if isinstance(s, Call)}
     return {op for op in called if op}
 
 
