@@ -74,7 +74,8 @@ def srs(acc: ArrayLike, shift: ArrayLike, rounding: str = "conv_even") -> I64:
 
     Args:
         acc: int64, any shape, within +-2**62.
-        shift: int or an array broadcastable to `acc`, -62..62. Negative shifts multiply by 2**-shift.
+        shift: int or an array broadcastable to `acc`, -62..126 (a 31-bit multiplier of a tiny ratio asks for more than
+            62). Negative shifts multiply by 2**-shift.
         rounding: one of `ROUNDINGS`. `sym_floor` drops towards zero, `sym_ceil` away from zero.
 
     Returns:
@@ -89,11 +90,15 @@ def srs(acc: ArrayLike, shift: ArrayLike, rounding: str = "conv_even") -> I64:
     values = np.asarray(acc)
     if values.dtype != object:
         values = values.astype(np.int64)
-    shifts = np.asarray(shift, dtype=np.int64)
-    if shifts.size and (int(shifts.max()) > 62 or int(shifts.min()) < -62):
-        msg = f"shift: expected -62..62, got {int(shifts.min())}..{int(shifts.max())}"
+    shifts = np.asarray(shift)
+    if shifts.dtype != object:
+        shifts = shifts.astype(np.int64)
+    if shifts.size and (int(shifts.max()) > 126 or int(shifts.min()) < -62):
+        msg = f"shift: expected -62..126, got {int(shifts.min())}..{int(shifts.max())}"
         raise ValueError(msg)
     _check_range(values, "acc")
+    if shifts.size and int(shifts.max()) > 62 and values.dtype != object:
+        return srs(values.astype(object), shifts.astype(object), rounding).astype(np.int64)
     right, left = np.maximum(shifts, 0), np.maximum(-shifts, 0)
     if np.any(left):
         if values.dtype != object and np.any(np.abs(values) > (_LIMIT >> left)):
