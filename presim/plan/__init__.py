@@ -63,6 +63,7 @@ def design_of(manifest: Manifest, device: Device, directives: Directives, dispat
         stack_bytes=limits.stack_bytes,
         cascade_words=device.cascade_words.value or 1,
         cascade_bits=device.cascade_bits.value or 32,
+        mmul={pair: shapes.value[0] for pair, shapes in device.mmul.items() if shapes.value},
     )
     choices, design = decide(manifest, chosen, limits, directives, setting)
     forms = Forms(manifest)

@@ -6,8 +6,9 @@ in this list. What a program holds, when it gives it back and how deep a fifo ha
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from manifest.model import Op
@@ -40,18 +41,35 @@ class Geometry:
     """What the firings of an op depend on.
 
     Attributes:
-        op: the op.
         kind: kernel type (`conv`, `gemm_rows`, ...).
         inputs: forms of its activations.
         output: form of its output.
         constant: form of a constant operand that has several objects, () = there is none.
+        extent: rows that a window spans, dilated.
+        stride: rows from one window to the next.
+        top: rows of the first window above the image.
+        axis: along which a Concat joins.
     """
 
-    op: Op
     kind: str
     inputs: tuple[Shape, ...]
     output: Shape
     constant: Shape = ()
+    extent: int = 1
+    stride: int = 1
+    top: int = 0
+    axis: int = 0
+
+
+def geometry(op: Op, kind: str, inputs: tuple[Shape, ...], output: Shape, constant: Shape = ()) -> Geometry:
+    """The geometry of an op."""
+    plain = Geometry(kind=kind, inputs=inputs, output=output, constant=constant)
+    if "kernel_shape" in op.attributes and "strides" in op.attributes:
+        extent, stride, top = window_rows(op), integers(op, "strides")[0], integers(op, "pads")[0]
+        return replace(plain, extent=extent, stride=stride, top=top)
+    if kind == "concat":
+        return replace(plain, axis=integer(op, "axis") % len(output))
+    return plain
 
 
 def integers(op: Op, name: str) -> tuple[int, ...]:
@@ -72,6 +90,7 @@ def integer(op: Op, name: str) -> int:
     return value
 
 
+@lru_cache(maxsize=512)
 def firings(geometry: Geometry) -> tuple[Firing, ...]:
     """All firings of an op in one inference."""
     return _RULES.get(geometry.kind, _elementwise)(geometry)
@@ -85,12 +104,11 @@ def window_rows(op: Op) -> int:
 def _window(g: Geometry) -> tuple[Firing, ...]:
     """Conv and pools: output row y needs the rows of its window that lie inside the image, none left out."""
     height, out_height = g.inputs[0][2], g.output[2]
-    stride, top, extent = integers(g.op, "strides")[0], integers(g.op, "pads")[0], window_rows(g.op)
     result = []
     for image in range(g.output[0]):
         for y in range(out_height):
-            first = y * stride - top
-            rows = range(first, first + extent)
+            first = y * g.stride - g.top
+            rows = range(first, first + g.extent)
             inside = tuple(image * height + r for r in rows if 0 <= r < height)
             pads = (("pad_top", sum(r < 0 for r in rows)), ("pad_bottom", sum(r >= height for r in rows)))
             result.append(Firing(needs=(inside,), scalars=pads))
@@ -141,17 +159,16 @@ def _whole(g: Geometry) -> tuple[Firing, ...]:
 
 def concat_in_step(g: Geometry) -> bool:
     """Whether the objects of all operands of a Concat are put together, not one after the other."""
-    axis, rank = integer(g.op, "axis") % len(g.output), len(g.output)
-    return axis in (1, 3) if rank == 4 else axis == rank - 1
+    rank = len(g.output)
+    return g.axis in (1, 3) if rank == 4 else g.axis == rank - 1
 
 
 def _concat(g: Geometry) -> tuple[Firing, ...]:
     """Along channels, width or the last axis objects meet; along any other axis they follow each other."""
     if concat_in_step(g):
         return _elementwise(g)
-    axis = integer(g.op, "axis") % len(g.output)
-    inner = [i for i in ((2,) if len(g.output) == 4 else range(len(g.output) - 1)) if i > axis]
-    runs = [shape[axis] * math.prod(shape[i] for i in inner) for shape in g.inputs]
+    inner = [i for i in ((2,) if len(g.output) == 4 else range(len(g.output) - 1)) if i > g.axis]
+    runs = [shape[g.axis] * math.prod(shape[i] for i in inner) for shape in g.inputs]
     result = []
     for block in range(math.prod(_outer(g.output)) // sum(runs)):
         for index, run in enumerate(runs):
@@ -192,7 +209,8 @@ class Window:
     keep: int
 
 
-def windows(fired: Sequence[Firing], port: int, total: int) -> tuple[Window, ...]:
+@lru_cache(maxsize=512)
+def windows(fired: tuple[Firing, ...], port: int, total: int) -> tuple[Window, ...]:
     """What of input `port` is held at each firing.
 
     Objects come in order and are given back in order, so a firing holds everything from the oldest that it or a later
@@ -214,12 +232,12 @@ def windows(fired: Sequence[Firing], port: int, total: int) -> tuple[Window, ...
     return tuple(result)
 
 
-def largest_window(fired: Sequence[Firing], port: int, total: int) -> int:
+def largest_window(fired: tuple[Firing, ...], port: int, total: int) -> int:
     """Most objects of input `port` that are held at once, at least 1."""
     return max((w.last - w.first + 1 for w in windows(fired, port, total)), default=1) or 1
 
 
-def usual_step(fired: Sequence[Firing], port: int, total: int) -> int:
+def usual_step(fired: tuple[Firing, ...], port: int, total: int) -> int:
     """Objects of input `port` that are given back after most firings that give back any: the stride of a window."""
     steps = Counter(min(w.keep, w.last + 1) - w.first for w in windows(fired, port, total))
     counts = [(-times, step) for step, times in steps.items() if step > 0]

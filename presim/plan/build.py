@@ -3,14 +3,16 @@
 Pure: the same choices give the same design. Making them is the business of `presim.plan.decide`.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from manifest.layout import kernel_pair
 from presim.design import AttributeValue, Buffer, Cascade, Design, Endpoint, Fifo, Kernel, Worker
 from presim.kernels.attributes import BufferSpec, Forms, Part, attributes_of
 from presim.plan.access import integers
 from presim.plan.choices import Choices, worker_of
 from presim.plan.flows import Flows
-from presim.plan.graph import Graph, Value
+from presim.plan.graph import PRODUCTS, Graph, Value
 from presim.plan.layouts import ATTRIBUTE
 from presim.plan.program import Body, Feed, Job, Programmed, Weights, write_program
 from presim.plan.share import PROGRAM_BYTES, Share, fired_of, input_total, kernels_of, macs_of, output_shape
@@ -28,6 +30,7 @@ class Setting:
         stack_bytes: of a core.
         cascade_words: words that a cascade holds.
         cascade_bits: of a word.
+        mmul: block shapes (r, s, t) of the device by pair of types, the first of each.
     """
 
     dispatch: str
@@ -35,6 +38,7 @@ class Setting:
     stack_bytes: int
     cascade_words: int
     cascade_bits: int
+    mmul: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
 def build(graph: Graph, choices: Choices, forms: Forms, setting: Setting) -> Design:
@@ -151,12 +155,18 @@ class _Builder:
         )
 
     def attributes(self, share: Share, part: Part) -> tuple[tuple[str, AttributeValue], ...]:
-        """What the kernel files ask for; that whole tensors lie together; the pads of a strip."""
+        """What the kernel files ask for, and what only a plan knows.
+
+        `bundled`: whole tensors lie together; `layout` of the weights, where one is asked for; `mmul`: the device's
+        block shape for a product; pads and width of a strip.
+        """
         found = dict(attributes_of(share.node.op, self.forms, part))
         if share.bundled:
             found["bundled"] = 1
         if (layout := self.choices.layouts.get(share.node.op.name)) is not None:
             found[ATTRIBUTE] = layout
+        if share.node.kind in PRODUCTS and (block := self.block(share)) is not None:
+            found["mmul"] = block
         if share.node.pads is not None:
             top, _, bottom, most = integers(share.node.op, "pads")
             left, right = share.node.pads[0], min(share.node.pads[1], most)
@@ -165,6 +175,11 @@ class _Builder:
                 found["pads"] = (top, left, bottom, right)
                 found["in_width"] = share.node.inputs[0].form[3]
         return tuple(sorted(found.items()))
+
+    def block(self, share: Share) -> tuple[int, int, int] | None:
+        """The device's block shape for the types of a product, None where none is known."""
+        types = [self.forms.tensors[n].dtype for n in share.node.op.inputs[:2]]
+        return self.setting.mmul.get(kernel_pair(*types))
 
     def feed(self, share: Share, port: int, worker: str, inside: set[Value]) -> Feed:
         """An input of a share: the fifo that its worker reads."""

@@ -97,7 +97,10 @@ def _best(items: Sequence[_Item], same: Sequence[NDArray[np.int64]], position: i
         period = index + 1
         if position >= len(runs) or runs[position] < period:
             continue
-        times = _even(items, position, period, int(runs[position]) // period + 1)
+        most = int(runs[position]) // period + 1
+        if most * period <= best[0] * best[1]:
+            continue
+        times = _even(items, position, period, most)
         if times >= 2 and times * period > best[0] * best[1]:
             best = (period, times)
     return best

@@ -7,7 +7,7 @@ from typing import Final
 
 from presim.blocks import LANES, object_count, object_shape
 from presim.kernels.attributes import BufferSpec, Forms, Part, StreamSpec, buffers_of, kernel_of, stream_of
-from presim.plan.access import Firing, Geometry, concat_in_step, firings, largest_window, usual_step
+from presim.plan.access import Firing, Geometry, concat_in_step, firings, geometry, largest_window, usual_step
 from presim.plan.graph import Node, Value
 from presim.plan.limits import size_of
 
@@ -100,13 +100,7 @@ def channels_of(value: Value) -> int:
 
 def geometry_of(node: Node) -> Geometry:
     """What the firings of a node depend on."""
-    return Geometry(
-        op=node.op,
-        kind=node.kind,
-        inputs=tuple(v.form for v in node.inputs),
-        output=node.output.form,
-        constant=node.constant,
-    )
+    return geometry(node.op, node.kind, tuple(v.form for v in node.inputs), node.output.form, node.constant)
 
 
 def fired_of(share: Share) -> tuple[Firing, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from manifest.model import Op
 from presim.blocks import object_count
-from presim.plan.access import Firing, Geometry, firings, largest_window, usual_step, windows
+from presim.plan.access import Firing, Geometry, firings, geometry, largest_window, usual_step, windows
 
 Shape = tuple[int, ...]
 
@@ -29,13 +29,11 @@ def pooled(
         "pads": (pads[0], 0, pads[1], 0),
         "dilations": (dilation, 1),
     }
-    return Geometry(
-        op=op_of("MaxPool", attributes), kind="max_pool", inputs=((images, 8, height, 1),), output=(images, 8, out, 1)
-    )
+    return geometry(op_of("MaxPool", attributes), "max_pool", ((images, 8, height, 1),), (images, 8, out, 1))
 
 
-def needs(geometry: Geometry, port: int = 0) -> list[tuple[int, ...]]:
-    return [f.needs[port] for f in firings(geometry)]
+def needs(of: Geometry, port: int = 0) -> list[tuple[int, ...]]:
+    return [f.needs[port] for f in firings(of)]
 
 
 def test_window_at_the_borders_leaves_out_the_rows_outside_the_image() -> None:
@@ -79,9 +77,9 @@ def test_windows_hold_what_is_needed_in_order_and_take_everything(
 ) -> None:
     if height + sum(pads) < (kernel - 1) * dilation + 1:
         return
-    geometry = pooled(height, kernel, stride, pads, dilation=dilation, images=images)
-    fired = firings(geometry)
-    total = object_count(geometry.inputs[0])
+    rows = pooled(height, kernel, stride, pads, dilation=dilation, images=images)
+    fired = firings(rows)
+    total = object_count(rows.inputs[0])
     position = windows(fired, 0, total)[0].first
     for firing, window in zip(fired, windows(fired, 0, total), strict=True):
         assert window.first == position
@@ -104,10 +102,8 @@ def test_the_end_of_an_image_is_no_step() -> None:
 
 
 def test_rows_are_summed_up_and_one_object_comes_out_per_image() -> None:
-    geometry = Geometry(
-        op=op_of("GlobalAveragePool", {}), kind="global_average_pool", inputs=((2, 8, 2, 3),), output=(2, 8, 1, 1)
-    )
-    assert [(f.needs[0], f.gives, f.kernel, f.scalars) for f in firings(geometry)] == [
+    sums = Geometry(kind="global_average_pool", inputs=((2, 8, 2, 3),), output=(2, 8, 1, 1))
+    assert [(f.needs[0], f.gives, f.kernel, f.scalars) for f in firings(sums)] == [
         ((0,), 0, 0, (("row", 0),)),
         ((1,), 0, 0, (("row", 1),)),
         ((), 1, 1, ()),
@@ -128,19 +124,19 @@ def test_rows_are_summed_up_and_one_object_comes_out_per_image() -> None:
 def test_operands_are_broadcast_over_objects(
     shapes: tuple[Shape, ...], output: Shape, expected: list[tuple[int, int]]
 ) -> None:
-    geometry = Geometry(op=op_of("Add", {}), kind="add", inputs=shapes, output=output)
-    assert [tuple(n for port in f.needs for n in port) for f in firings(geometry)] == expected
+    sums = Geometry(kind="add", inputs=shapes, output=output)
+    assert [tuple(n for port in f.needs for n in port) for f in firings(sums)] == expected
 
 
 def test_an_operand_that_comes_round_again_is_held() -> None:
-    geometry = Geometry(op=op_of("Add", {}), kind="add", inputs=((2, 3, 8), (3, 8)), output=(2, 3, 8))
-    assert largest_window(firings(geometry), 1, 3) == 3
+    sums = Geometry(kind="add", inputs=((2, 3, 8), (3, 8)), output=(2, 3, 8))
+    assert largest_window(firings(sums), 1, 3) == 3
 
 
 def test_concat_along_rows_is_an_order_of_objects() -> None:
     op = op_of("Concat", {"axis": 2})
-    geometry = Geometry(op=op, kind="concat", inputs=((2, 8, 1, 4), (2, 8, 2, 4)), output=(2, 8, 3, 4))
-    assert [(f.needs, f.kernel) for f in firings(geometry)] == [
+    joined = geometry(op, "concat", ((2, 8, 1, 4), (2, 8, 2, 4)), (2, 8, 3, 4))
+    assert [(f.needs, f.kernel) for f in firings(joined)] == [
         (((0,), ()), 0),
         (((), (0,)), 1),
         (((), (1,)), 1),
@@ -152,8 +148,8 @@ def test_concat_along_rows_is_an_order_of_objects() -> None:
 
 def test_concat_along_channels_meets_object_by_object() -> None:
     op = op_of("Concat", {"axis": 1})
-    geometry = Geometry(op=op, kind="concat", inputs=((1, 8, 2, 4), (1, 16, 2, 4)), output=(1, 24, 2, 4))
-    assert [f.needs for f in firings(geometry)] == [((0,), (0,)), ((1,), (1,))]
+    joined = geometry(op, "concat", ((1, 8, 2, 4), (1, 16, 2, 4)), (1, 24, 2, 4))
+    assert [f.needs for f in firings(joined)] == [((0,), (0,)), ((1,), (1,))]
 
 
 def test_nothing_is_held_where_nothing_is_needed_any_more() -> None:

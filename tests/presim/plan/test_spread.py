@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manifest.device import Device
+from manifest.device import Device, load_device
 from manifest.errors import RefusedError
 from manifest.onnx_import import Imported
 from presim.design import Design
@@ -189,6 +189,12 @@ def test_layouts_of_weights() -> None:
     wrong = directives_of({op.name: {"layout": "conv_blocks"}}, imported.manifest)
     with pytest.raises(RefusedError, match=r"layout: its weights cannot lie so; expected identity, dense_kn_blocks"):
         plan_of(imported.manifest, NPU2, wrong)
+
+
+@pytest.mark.parametrize(("device", "block"), [("npu1", (4, 8, 8)), ("npu2", (8, 8, 8))])
+def test_products_know_the_block_shape_of_the_device(device: str, block: tuple[int, int, int]) -> None:
+    (kernel,) = plan_of(dense().manifest, load_device(device)).kernels
+    assert dict(kernel.attributes)["mmul"] == block
 
 
 def test_a_directive_that_does_not_fit_is_refused() -> None:
