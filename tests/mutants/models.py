@@ -383,7 +383,7 @@ def write(name: str, folder: Path) -> Files:
     result = run_onnxruntime(proto.SerializeToString(), feeds, ["y"])["y"]
     proto.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, result.shape[1:]))
     onnx.save(proto, files.model)
-    labels = {"y_true": result.reshape(FEEDS, -1).argmax(axis=1)} if result.ndim == 3 else {}
+    labels = {"y_true": result.reshape(FEEDS, -1).argmax(axis=1)} if result.ndim == 3 and name not in DECLARED else {}
     write_npz(files.data, {**feeds, **labels})
     declared = ('labels = "y_true"\n' if labels else "") + DECLARED.get(name, "")
     if declared:
