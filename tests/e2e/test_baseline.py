@@ -26,7 +26,7 @@ def gate(port: Path) -> dict[str, object]:
 
 
 def items(port: Path) -> dict[str, str]:
-    return {i["code"]: i["verdict"] for i in gate(port)["items"]}  # type: ignore[index,attr-defined]
+    return {i["code"]: i["verdict"] for i in gate(port)["items"]}  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="module")

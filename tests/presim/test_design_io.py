@@ -76,7 +76,7 @@ def test_a_fault_is_refused_with_its_place(path: tuple[Any, ...], new: Any, word
         design_from_value(broken(path, new), "probe.json")
     assert words in str(caught.value)
     assert "probe.json" in str(caught.value)
-    with pytest.raises(UpstreamError, match="design.json: tampered"):
+    with pytest.raises(UpstreamError, match=r"design\.json: tampered"):
         design_from_json(canonical_json([broken(path, new)]))
 
 
