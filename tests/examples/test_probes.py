@@ -1,10 +1,10 @@
 """Shipped probes: one per known mechanism, each finds what it expects, and would not if it were broken."""
 
-import importlib.util
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,17 +17,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples/probes"
 PROBES = sorted(p for p in FOLDER.glob("*.json") if "decomposition" not in json.loads(p.read_text()))
 
 
-def builder() -> Any:
-    spec = importlib.util.spec_from_file_location("probes_build", FOLDER / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_files_are_what_the_builder_writes(tmp_path: Path) -> None:
-    builder().build(tmp_path)
+def test_the_files_are_what_the_builder_writes(root: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "examples.probes.build", str(tmp_path)], cwd=root, check=True)
     made = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     kept = {p.name: p.read_bytes() for p in FOLDER.iterdir() if p.suffix in (".json", ".npz")}
     assert set(made) == set(kept)
