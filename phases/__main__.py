@@ -4,7 +4,6 @@ Why commands are loaded by name: `status` and `check` should not wait for onnx a
 """
 
 import importlib
-import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -51,4 +50,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    cli.leave(main())

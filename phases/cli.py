@@ -4,12 +4,13 @@ Why tables get a wide console in a pipe: a terminal's 80 columns would break nam
 """
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn, TextIO
 
 import click
 from rich.console import Console
@@ -18,6 +19,7 @@ from rich.text import Text
 
 from manifest.errors import PortError, RefusedError
 from phases.exit_codes import INTERRUPTED, OK, REFUSED, exit_code_of
+from phases.interrupts import end
 
 PIPE_WIDTH: Final = 4000
 STYLES: Final = {
@@ -78,12 +80,19 @@ def print_error(error: BaseException) -> None:
         click.echo("this is a fault of the tool, please report it with the lines above", err=True)
 
 
+def _nowhere() -> TextIO:
+    """What stands in for a stream that the caller closed (`>&-`)."""
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
 def run(work: Callable[[], int]) -> int:
     """Run a command and turn what it raises into lines and an exit code.
 
     Args:
         work: returns the exit code.
     """
+    sys.stdout = sys.stdout if sys.stdout is not None else _nowhere()
+    sys.stderr = sys.stderr if sys.stderr is not None else _nowhere()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -101,6 +110,14 @@ def run(work: Callable[[], int]) -> int:
         print_error(error)
         return exit_code_of(error)
     return code
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with an exit code; from here on Ctrl-C has nothing to stop and changes nothing."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if code == INTERRUPTED:
+        end(code)
+    sys.exit(code)
 
 
 def main(command: click.Command, arguments: Sequence[str] | None, program: str) -> int:

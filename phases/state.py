@@ -21,6 +21,14 @@ JOURNAL: Final = "journal.json"
 PORT_TOML: Final = "port.toml"
 WAIVERS_TOML: Final = "waivers.toml"
 KERNELS: Final = "kernels/"
+OWN_NAMES: Final = frozenset(
+    [
+        STATE, JOURNAL, PORT_TOML, WAIVERS_TOML, "kernels", "port.json", "manifest.json", "tensors.npz",
+        "model.qdq.onnx", "data", "evidence", "gates", "options", "design.json", "design-rules.json", "regress",
+        "generated", "reports", "optimized",
+    ]
+)  # fmt: skip
+"""Names at the top of a port that mean something."""
 STATE_SCHEMA_VERSION: Final = 1
 CHUNK_BYTES: Final = 1 << 20
 MAX_SEALED_BYTES: Final = 64 << 20
@@ -30,6 +38,11 @@ MAX_SEALED_BYTES: Final = 64 << 20
 def is_person(name: str) -> bool:
     """Whether a file of the port is the person's own: changed means STALE, not tampered."""
     return name in (PORT_TOML, WAIVERS_TOML) or name.startswith(KERNELS)
+
+
+def is_taken(name: str) -> bool:
+    """Whether a name in a port belongs to it or to the person, also where no file of that name is there yet."""
+    return name.split("/", 1)[0] in OWN_NAMES
 
 
 def check_name(name: str) -> str:

@@ -1,7 +1,6 @@
 """`python -m phases.baseline`: from a model and real data to a validated manifest, oracle and gate."""
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -78,4 +77,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    cli.leave(main())

@@ -11,7 +11,7 @@ from phases import cli
 from phases.api import Arithmetic, LoadedPort, load
 from phases.exit_codes import OK
 from phases.feeds import read_feeds
-from phases.state import STATE
+from phases.state import is_taken
 
 EPILOG = """\b
 Examples:
@@ -50,11 +50,11 @@ def oracle(port: Path, inputs: Path, outputs: Path, all_tensors: bool, arithmeti
 
 
 def _require_free(outputs: Path, inputs: Path, loaded: LoadedPort) -> None:
-    """Refuse to write results over the inputs or over a file of the port."""
-    root = Path(os.path.realpath(loaded.port.root))
-    ours = {root / name for name in (STATE, *loaded.port.state.files)}
-    if Path(os.path.realpath(outputs)) in {Path(os.path.realpath(inputs)), *ours}:
-        what, expected = "results would replace what they come from", "a file of its own"
+    """Refuse to write results over the inputs, or under a name of the port that means something."""
+    root, target = Path(os.path.realpath(loaded.port.root)), Path(os.path.realpath(outputs))
+    name = target.relative_to(root).as_posix() if target.is_relative_to(root) else ""
+    if target == Path(os.path.realpath(inputs)) or is_taken(name) or name in loaded.port.state.files:
+        what, expected = "results would replace what they come from, or a file of the port", "a file of its own"
         raise RefusedError(
             (Problem(code="OPTION-OUTPUTS", where=f"--outputs {outputs}", what=what, expected=expected),)
         )

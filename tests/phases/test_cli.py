@@ -124,5 +124,15 @@ def test_no_color_and_pipes_are_plain(root: Path) -> None:
     assert python(code, root).stdout == b"FAIL\n"
 
 
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_a_closed_stream_is_no_fault(root: Path, closed: str) -> None:
+    work = "lambda: cli.console().print('out') or cli.print_error(ValueError('x')) or cli.console(stderr=True).print(1)"
+    code = f"import sys\nsys.{closed} = None\nfrom phases import cli\nraise SystemExit(cli.run({work} or 3))"
+    done = python(code, root)
+    assert done.returncode == 3
+    assert done.stdout == (b"" if closed == "stdout" else b"out\n")
+    assert (b"this is a fault" in done.stderr) == (closed == "stdout")
+
+
 def test_sigint_is_given_back() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

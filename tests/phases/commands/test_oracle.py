@@ -87,6 +87,22 @@ def test_results_never_replace_what_they_come_from(port: Path, tmp_path: Path) -
     assert contents(port) | contents(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    "name", ["journal.json", "port.toml", "waivers.toml", "design.json", "gates/presim.json", "kernels/k.npz", "data"]
+)
+def test_results_take_no_name_that_a_port_or_its_owner_uses(
+    port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    before = contents(port)
+    (tmp_path / "link").symlink_to(port)
+    write_npz(tmp_path / "x.npz", {"x": FEEDS})
+    for folder in (port, tmp_path / "link"):
+        options = ["--inputs", str(tmp_path / "x.npz"), "--outputs", str(folder / name)]
+        assert main(["oracle", str(port), *options]) == 2
+        assert "[OPTION-OUTPUTS]" in capsys.readouterr().err
+    assert contents(port) == before
+
+
 def test_a_tampered_port_is_exit_3(port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, data in contents(port).items():
         (port / name).write_bytes(data + b"\n")
