@@ -275,6 +275,19 @@ def test_accumulators_finer_than_their_products_are_averaged_and_added() -> None
     assert run(imported) == {"conv", "add", "average_pool", "requantize", "relu", "global_average_pool"}
 
 
+@pytest.mark.parametrize("kind", ["Add", "AveragePool"])
+def test_accumulators_finer_than_their_products_are_rounded_at_once(kind: str) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 3, 6, 6)), 2**-4, 1, out="xd")
+    y = s.node("Conv", [x, s.weight(codes(4, 3, 1, 1), 2**-6), s.weight(codes(4), 2**-13)])
+    if kind == "Add":
+        y = s.node("Add", [y, s.node("Conv", [x, s.weight(codes(4, 3, 1, 1), 2**-5), s.weight(codes(4), 2**-10)])])
+    else:
+        y = s.node("AveragePool", [y], kernel_shape=[2, 3])
+    s.output(s.qdq(y, 0.5, 5, out="y"))
+    assert run(s.load()) == {"conv", "add" if kind == "Add" else "average_pool"}
+
+
 @pytest.mark.parametrize("biased", [False, True])
 def test_averages_of_windows_of_different_sizes_that_nothing_rounds(biased: bool) -> None:
     """Integers weighed to one unit, rounded by two readers; against the float meaning, off by one where 1/3 ties."""
@@ -326,10 +339,16 @@ def test_values_side_by_side_that_nothing_rounds() -> None:
 
 def test_sums_beyond_int64_are_exact() -> None:
     s = Sketch(opset=21)
-    a = s.qdq(s.input("a", (1, 40)), 2.0**30, 0, np.int16, out="ad")
+    a = s.qdq(s.input("a", (1, 40)), 2.0**34, 0, np.int16, out="ad")
     b = s.qdq(s.input("b", (1, 40)), 2.0**-18, 9, np.int16, out="bd")
-    s.output(s.qdq(s.node("Add", [a, b]), 2.0**31, 3, np.int16, out="y"))
-    assert run(s.load()) == {"add"}
+    s.output(s.qdq(s.node("Add", [a, b]), 2.0**35, 3, np.int16, out="y"))
+    imported = s.load()
+    values = {n: codes(1, 40, low=-32768, high=32768).astype(np.int16) for n in ("ad.q", "bd.q")}
+    bench = Bench(manifest=imported.manifest, arrays=imported.arrays)
+    got = bench.run(op_of(imported.manifest, "Add"), values)
+    pairs = zip(values["ad.q"][0], values["bd.q"][0], strict=True)
+    exact = [Fraction(int(a), 2) + Fraction(int(b) - 9, 1 << 53) for a, b in pairs]
+    assert got[0].tolist() == [round(v) + 3 for v in exact]
 
 
 def test_pads_count_as_onnxruntime_counts_them() -> None:
