@@ -179,7 +179,7 @@ def _decode_union(value: Any, options: tuple[Any, ...], where: str) -> Any:
     if value is None and type(None) in options:
         return None
     if set(options) == set(STEPS.values()):
-        cls = STEPS.get(value.get(TAG, "")) if isinstance(value, dict) else None
+        cls = STEPS.get(str(value.get(TAG, ""))) if isinstance(value, dict) else None
         if cls is None:
             msg = f"{where}: expected a step ({', '.join(STEPS)})"
             raise ValueError(msg)

@@ -75,6 +75,8 @@ def read_directives(path: Path, manifest: Manifest) -> Directives:
     """
     where = f"--directives {path.name}"
     try:
+        if path.exists() and not path.is_file():
+            raise _refused(where, "it is no file", "a JSON file", str(path))
         if path.stat().st_size > MAX_BYTES:
             raise _refused(where, "the file is too large", f"at most {MAX_BYTES} bytes", str(path.stat().st_size))
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
@@ -101,11 +103,14 @@ def directives_of(value: Any, manifest: Manifest, where: str = "directives") -> 
         problems.append(_problem(where, "expected an object of node names", got=type(value).__name__))
         raise RefusedError(tuple(problems))
     owners = {node: op.name for op in manifest.ops for node in op.nodes} | {op.name: op.name for op in manifest.ops}
+    on_host = {op.name for op in manifest.ops if op.where == "host"}
     found: dict[str, Directive] = {}
     for node, entry in value.items():
         at = f"{where}, node {node!r}"
         if node not in owners:
             problems.append(_problem(at, "the model has no such node", expected=_some(owners), got=repr(node)))
+        elif owners[node] in on_host:
+            problems.append(_problem(at, f"op {owners[node]!r} runs on the host: nothing of it is placed or spread"))
         elif owners[node] in found:
             problems.append(_problem(at, f"op {owners[node]!r} has a directive already"))
         else:
@@ -119,7 +124,7 @@ def _directive(entry: Any, where: str, problems: list[Problem]) -> Directive:
     if not _known(entry, _KEYS, where, problems):
         return Directive()
     layout = entry.get("layout")
-    if "layout" in entry and layout not in TRANSFORMS:
+    if "layout" in entry and layout not in tuple(TRANSFORMS):
         problems.append(_problem(f"{where}, layout", "no such layout", expected=_some(TRANSFORMS), got=repr(layout)))
         layout = None
     parallelism = _parallelism(entry["parallelism"], where, problems) if "parallelism" in entry else None

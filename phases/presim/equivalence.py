@@ -11,6 +11,7 @@ The file::
 """
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ CODE: Final = "EQUIVALENCE-FILE"
 REQUIRED: Final = ("name", "decomposition", "chunks", "data", "allowed")
 OPTIONAL: Final = ("arrays", "text")
 MAX_DATA_BYTES: Final = 1 << 30
+MAX_CHUNKS: Final = 64
+"""Lengths of a chunk in one file: each is a computation and a record of its own."""
 
 Floats = NDArray[np.float32]
 
@@ -66,9 +69,11 @@ def read_equivalence(path: Path) -> Equivalence:
     if not isinstance(value["name"], str) or not value["name"].strip():
         problems.append(Problem(code=CODE, where=where, what="name: expected a few words"))
     allowed = value["allowed"]
-    if type(allowed) not in (int, float) or not 0 <= allowed < math.inf:
-        problems.append(Problem(code=CODE, where=where, what="allowed: expected a number from 0", got=repr(allowed)))
-    if value["decomposition"] not in DECOMPOSITIONS:
+    if type(allowed) not in (int, float) or not 0 <= allowed <= sys.float_info.max:
+        problems.append(
+            Problem(code=CODE, where=where, what="allowed: expected a number from 0", got=repr(allowed)[:80])
+        )
+    if value["decomposition"] not in tuple(DECOMPOSITIONS):
         what, expected = "no such decomposition", ", ".join(DECOMPOSITIONS)
         got = repr(value["decomposition"])[:80]
         raise RefusedError((*problems, Problem(code=CODE, where=where, what=what, expected=expected, got=got)))
@@ -151,6 +156,9 @@ def _chunks(
     if not isinstance(value, list) or not value or any(type(v) is not int or v < 1 for v in value):
         problems.append(Problem(code=CODE, where=where, what="chunks: expected a list of numbers from 1"))
         return ()
+    if len(value) > MAX_CHUNKS:
+        what, expected = "chunks: too many lengths", f"at most {MAX_CHUNKS}"
+        problems.append(Problem(code=CODE, where=where, what=what, expected=expected, got=str(len(value))))
     if problems:
         return ()
     length = decomposition.length(*arrays)

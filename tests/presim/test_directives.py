@@ -1,6 +1,8 @@
 """Directives: known nodes and keys alone."""
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,8 @@ def test_defaults_and_ops_without_directive(manifest: Manifest) -> None:
         ({"gemm": {"placement": {"row": 1}}}, "needs a row and a column"),
         ({"gemm": {"placement": {"row": -1, "col": 0}}}, "an integer from 0; got -1"),
         ({"gemm": {"layout": "rows"}}, "no such layout"),
+        ({"gemm": {"layout": ["identity"]}}, "no such layout"),
+        ({"gemm": {"layout": {}}}, "no such layout"),
         ({"gemm": 3}, "expected an object"),
     ],
 )
@@ -98,3 +102,15 @@ def test_files(manifest: Manifest, tmp_path: Path) -> None:
         read_directives(path, manifest)
     with pytest.raises(RefusedError, match="cannot be read"):
         read_directives(tmp_path / "absent.json", manifest)
+
+
+def test_what_is_no_file_is_refused_before_it_is_read(manifest: Manifest, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        with pytest.raises(RefusedError, match="it is no file"):
+            read_directives(path, manifest)
+
+
+def test_an_op_of_the_host_takes_no_directive(manifest: Manifest) -> None:
+    host = replace(manifest, ops=tuple(replace(op, where="host") for op in manifest.ops))
+    assert "op 'gemm' runs on the host" in refused({"gemm": {"placement": {"row": 0, "col": 99}}}, host)

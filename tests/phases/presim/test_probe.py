@@ -10,6 +10,8 @@ from phases.presim.probe import read_probe, run_probe
 from presim.design_io import design_to_json
 from tests.presim_designs import copy_design
 
+BARE: dict[str, Any] = {"dispatch": "d", "device": "npu2", "fifos": [], "kernels": [], "sequence": []}
+STEP_OF_NO_NAME: dict[str, Any] = {"name": "w", "tile": None, "program": [{"step": []}]}
 VALUES = [[1, 2, 3, 4, 5, 6, 7, 8], [9, 9, 9, 9, 9, 9, 9, 9]]
 
 
@@ -78,6 +80,7 @@ def test_an_outcome_is_kept_in_a_port(port: Path, tmp_path: Path, capsys: pytest
         (value(name=3), "expected a few words"),
         (value(design={"dispatch": "d"}), "missing fields"),
         (value(design=7), "expected the fields of Design"),
+        (value(design={**BARE, "workers": [STEP_OF_NO_NAME]}), "expected a step"),
         (value(expect="completes"), "expected an object"),
         (value(expect={"verdict": "fine"}), "no such verdict"),
         (value(expect={"verdict": []}), "no such verdict"),
