@@ -1,5 +1,8 @@
 """AveragePool and com.microsoft QLinearAveragePool, 2-D."""
 
+import math
+from dataclasses import replace
+
 from manifest.model import AttributeValue
 from manifest.onnx_import.average import Average, lower_average, lower_qlinear_average
 from manifest.onnx_import.builder import Builder
@@ -64,4 +67,7 @@ def lower_qlinear(node: Node, b: Builder) -> None:
     found = _window(node, x)
     if found.kernel == x[2:] and not any(found.pads):
         item = Average(node=node, type="GlobalAveragePool", counts=item.counts, attributes={})
+    elif node.integer("count_include_pad", 0):
+        # its kernel divides by the whole window, also where ceil mode lets it hang over the end
+        item = replace(item, counts=(math.prod(found.kernel),))
     lower_qlinear_average(b, item, stated_output(b, node, 3, 4))

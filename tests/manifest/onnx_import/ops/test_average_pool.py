@@ -129,3 +129,10 @@ def test_over_the_whole_image_it_is_qlinearglobalaveragepool() -> None:
     assert not op.requant.zero_point_inside
     padded = qlinear((1, 2, 3, 3), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
     assert op_of(assert_exact(padded, target=False).manifest, "AveragePool").requant is not None
+
+
+def test_qlinearaveragepool_with_included_pads_divides_by_the_whole_window() -> None:
+    hanging = {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1}
+    op = op_of(assert_exact(qlinear((1, 2, 6, 6), **hanging), target=False).manifest, "AveragePool")
+    assert op.requant is not None
+    assert len(op.requant.multipliers) == len(op.requant.shifts) == 1
