@@ -25,7 +25,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with the model corpus and the handed cases, beside the project."""
+    """The folder with the model corpus and the model cases, beside the project."""
     path = ROOT.parent / "shared"
     if not path.is_dir():
         pytest.skip("no folder `shared` with the model corpus beside the project")

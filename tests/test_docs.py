@@ -44,6 +44,13 @@ def test_every_runtime_dependency_is_imported(root: Path) -> None:
         assert re.search(rf"^\s*(?:import|from) {name}\b", source, re.MULTILINE), f"{name} is never imported"
 
 
+def test_every_file_that_the_readme_names_is_there(root: Path) -> None:
+    text = (root / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"\]\((?!https?:)([^)#]+)\)", text) + re.findall(r"\bexamples/[\w./-]+\w", text)
+    assert len(named) > 10
+    assert [name for name in named if not (root / name).exists()] == []
+
+
 def test_every_item_op_and_device_is_in_its_document() -> None:
     made = docs.generated()
     for item in ITEMS:

@@ -30,7 +30,7 @@ TIERS: Final[dict[str, tuple[Part, ...]]] = {
         *STATIC,
         ("property tests", (*PYTEST, "-m", f"property and {FAST}")),
         ("end to end", (*PYTEST, "-m", FAST, "tests/e2e")),
-        ("handed cases", (*PYTEST, "-m", FAST, "tests/cases")),
+        ("model cases", (*PYTEST, "-m", FAST, "tests/cases")),
         (
             "unit tests",
             (*PYTEST, "-m", f"not property and {FAST}", "--ignore=tests/e2e", "--ignore=tests/cases"),

@@ -11,12 +11,12 @@ from presim.topology_file import MAX_BYTES, read_topologies
 
 EPILOG = """\b
 Examples:
-  python -m phases topology fifo_cases.json
-  python -m phases topology fifo_cases.json --fail-on-difference
+  python -m phases topology cases.json
+  python -m phases topology cases.json --fail-on-difference
 
 The file is a JSON object of cases by name. A case has `nodes`, each a list of [times, [steps]] with steps
-["w", edge, n], ["r", edge, n] and ["p", edge, n], and `edges` with `depth` and `init`. One line of JSON per case:
-`verdict` is runs, runs_leaving_tokens, deadlock, rejected or inconclusive; `edge` and `least_depth` are the smallest
+["w", edge, n] (put n tokens), ["r", edge, n] (take n) and ["p", edge, n] (wait until n are there, take none), and
+`edges` with `depth` and `init`. One line of JSON per case: `verdict` is runs, runs_leaving_tokens, deadlock, rejected or inconclusive; `edge` and `least_depth` are the smallest
 change that lets it run, verified by running it.
 
 Exit codes: 0 every case was judged, 2 the file is wrong; with --fail-on-difference 1 where a verdict is not the
@@ -35,7 +35,7 @@ Exit codes: 0 every case was judged, 2 the file is wrong; with --fail-on-differe
 )
 @click.option("--fail-on-difference", is_flag=True, help="Exit 1 where a verdict is not the one that the file has.")
 def topology(file: Path, max_steps: int, fail_on_difference: bool) -> int:
-    """Judge every topology of FILE: JSON Lines, in the order of the file."""
+    """Judge every topology of FILE and print one line of JSON for each, in the order of the file."""
     differences = []
     for case in read_topologies(_read(file), str(file)):
         judged = judge_topology(case, max_steps=max_steps)

@@ -1,4 +1,4 @@
-"""Every handed model case: an acceptable verdict, reached as `cases/README.md` says, none of those that are wrong."""
+"""Every model case: an acceptable verdict, reached as `cases/README.md` says, none of those that are wrong."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ BEYOND: dict[str, str] = {
     "m26_resize_linear_qdq": "Resize",
     "m71_split_conv_concat": "Split",
 }
-"""Cases with ops of a later issue: refused by name until then."""
+"""Cases with ops that are not supported: refused by name."""
 
 
 def files_below(folder: Path) -> set[str]:
@@ -90,7 +90,7 @@ def test_case(shared: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFix
     assert verdict.near_ties <= allowed, "more ties than onnxruntime is known to decide by noise"
 
 
-def test_cases_beyond_this_issue_are_refused_by_op(shared: Path, tmp_path: Path) -> None:
+def test_cases_with_unsupported_ops_are_refused_by_op(shared: Path, tmp_path: Path) -> None:
     for name, op_type in BEYOND.items():
         run, port = run_case(shared, name, tmp_path)
         assert run.code == 2, name

@@ -174,7 +174,7 @@ def test_FINN_1435_a_bound_that_is_reached_is_neither_good_nor_bad(tmp_path: Pat
 
 
 @pytest.mark.parametrize("recipe", RECIPES.split())
-def test_every_recipe_is_in_the_handed_list_and_tried(recipe: str, shared: Path, root: Path) -> None:
+def test_every_recipe_is_in_the_list_and_tried(recipe: str, shared: Path, root: Path) -> None:
     known = {json.loads(line)["id"] for line in (shared / "cases" / "cases.jsonl").read_text().splitlines()}
     assert recipe in known
     name = recipe.lower().replace("-", "_") + "_"

@@ -301,8 +301,8 @@ def test_VAI_1069_diff_names_the_weights_and_check_the_file(tmp_path: Path) -> N
     assert run.code == 1
     assert "w2" in run.text
     assert re.search(r"(?<!\w)w1(?!\w)", run.text) is None
-    assert phases("check", first).code in (0, 3)
     before = phases("check", first)
+    assert before.code == 3, "without data the gate is NOT_RUN"
     assert "tensors.npz" not in before.text
     (first / "tensors.npz").write_bytes((second / "tensors.npz").read_bytes())
     run = phases("check", first)
@@ -361,7 +361,7 @@ def test_RAI_171_unknown_device_is_refused_with_the_known_ones(tmp_path: Path) -
 RECIPES = "ORT-24705 ORT-1950 MLIRAIE-2993 HLS4ML-995 HLS4ML-324 VAI-124 RAI-318 VAI-1069 MONSTER-1777 RAI-171"
 
 
-def test_every_recipe_asked_for_is_here_and_in_the_handed_list(shared: Path, root: Path) -> None:
+def test_every_recipe_is_here_and_in_the_list(shared: Path, root: Path) -> None:
     known = {json.loads(line)["id"] for line in (shared / "cases" / "cases.jsonl").read_text().splitlines()}
     source = (root / "tests" / "cases" / "test_recipes.py").read_text()
     for recipe in RECIPES.split():

@@ -203,7 +203,7 @@ def test_external_value_of_a_constant_node_is_embedded_too(tmp_path: Path) -> No
     assert next(n for n in loaded.graph.node if n.op_type == "Constant").attribute[0].t.raw_data == WEIGHTS
 
 
-def test_handed_cases(shared: Path) -> None:
+def test_model_cases(shared: Path) -> None:
     models = shared / "cases" / "models"
     with pytest.raises(RefusedError, match="external"):
         load_model(models / "m61_external_data_escapes.onnx")

@@ -1,4 +1,4 @@
-"""The public entry: files of the corpus and the handed cases, determinism, what comes with the manifest."""
+"""The public entry: files of the corpus and the model cases, determinism, what comes with the manifest."""
 
 import hashlib
 from pathlib import Path
@@ -134,7 +134,7 @@ REFUSED = {
 }
 
 
-def test_handed_cases_are_imported_or_refused_with_the_words_that_matter(shared: Path) -> None:
+def test_model_cases_are_imported_or_refused_with_the_words_that_matter(shared: Path) -> None:
     files = sorted((shared / "cases" / "models").glob("*.onnx"))
     assert len(files) >= 40
     refused = {}

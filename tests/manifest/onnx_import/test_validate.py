@@ -302,7 +302,7 @@ def test_validate_changes_nothing() -> None:
     assert made.SerializeToString() == before
 
 
-# --- the corpus and the handed cases
+# --- the corpus and the model cases
 
 REFUSED_CORPUS: dict[str, str] = {
     "cntk_mnist.qdq_s8s4w": "ONNX-QUANTIZED-TYPE",
@@ -338,7 +338,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def test_handed_cases_are_refused_by_name_and_the_rest_is_valid(shared: Path) -> None:
+def test_model_cases_are_refused_by_name_and_the_rest_is_valid(shared: Path) -> None:
     for path in sorted((shared / "cases" / "models").glob("*.onnx")):
         if path.stem in ("m61_external_data_escapes", "m63_truncated_file"):
             continue
