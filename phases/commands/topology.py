@@ -16,8 +16,8 @@ Examples:
 
 The file is a JSON object of cases by name. A case has `nodes`, each a list of [times, [steps]] with steps
 ["w", edge, n] (put n tokens), ["r", edge, n] (take n) and ["p", edge, n] (wait until n are there, take none), and
-`edges` with `depth` and `init`. One line of JSON per case: `verdict` is runs, runs_leaving_tokens, deadlock, rejected or inconclusive; `edge` and `least_depth` are the smallest
-change that lets it run, verified by running it.
+`edges` with `depth` and `init`. One line of JSON per case: `verdict` is runs, runs_leaving_tokens, deadlock, rejected
+or inconclusive; `edge` and `least_depth` are the smallest change that lets it run, verified by running it.
 
 Exit codes: 0 every case was judged, 2 the file is wrong; with --fail-on-difference 1 where a verdict is not the
 `verdict_class` (and `least_depth_that_runs`) that the file has.
