@@ -74,7 +74,8 @@ class _Blocked:
     def __call__(self, acc: Array, out: Array) -> None:
         """Finish `acc` into `out`."""
         if self._wrap_bits:
-            acc = fixedpoint.wrap(as_carrier(acc, np.dtype(np.int64)), self._wrap_bits)
+            integers = acc if acc.dtype == object else as_carrier(acc, np.dtype(np.int64))
+            acc = fixedpoint.wrap(integers, self._wrap_bits)
         if acc.size <= _BLOCK or acc.ndim == 0:
             self._step(acc, out, slice(None))
             return
