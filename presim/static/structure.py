@@ -17,6 +17,7 @@ from presim.steps import elements_of, side_of, variable_of
 RULE: Final = "structure"
 MOST_OBJECTS: Final = 1 << 20
 MOST_BYTES: Final = 1 << 26
+MOST_REPEATS: Final = 1 << 16
 """Bounds of a pool, far above every tile, so that no design can ask the simulator for all memory."""
 
 
@@ -74,6 +75,8 @@ def _fifo(fifo: Fifo, workers: set[str]) -> Iterator[str]:
         yield "no consumer"
     if fifo.repeat_count < 1 or (fifo.iter_count is not None and fifo.iter_count < 1):
         yield f"repeat_count and iter_count: expected 1 or more, got {fifo.repeat_count} and {fifo.iter_count}"
+    if fifo.repeat_count > MOST_REPEATS:
+        yield f"repeat_count: expected at most {MOST_REPEATS}, got {fifo.repeat_count}"
     if fifo.consumer_shape and elements_of(fifo.shape) % elements_of(fifo.consumer_shape):
         yield f"consumer_shape {fifo.consumer_shape} does not divide an object of {fifo.shape}"
     yield from _initial(fifo)
