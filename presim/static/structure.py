@@ -73,10 +73,9 @@ def _fifo(fifo: Fifo, workers: set[str]) -> Iterator[str]:
         yield f"shape: expected sizes from 1, got {fifo.shape} and {fifo.consumer_shape} for consumers"
     if not fifo.consumers:
         yield "no consumer"
-    if fifo.repeat_count < 1 or (fifo.iter_count is not None and fifo.iter_count < 1):
-        yield f"repeat_count and iter_count: expected 1 or more, got {fifo.repeat_count} and {fifo.iter_count}"
-    if fifo.repeat_count > MOST_REPEATS:
-        yield f"repeat_count: expected at most {MOST_REPEATS}, got {fifo.repeat_count}"
+    if not 1 <= fifo.repeat_count <= MOST_REPEATS or (fifo.iter_count is not None and fifo.iter_count < 1):
+        got = f"{fifo.repeat_count} and {fifo.iter_count}"
+        yield f"repeat_count and iter_count: expected 1 or more, repeats at most {MOST_REPEATS}, got {got}"
     if fifo.consumer_shape and elements_of(fifo.shape) % elements_of(fifo.consumer_shape):
         yield f"consumer_shape {fifo.consumer_shape} does not divide an object of {fifo.shape}"
     yield from _initial(fifo)
