@@ -105,16 +105,16 @@ def _on_real(b: Builder, item: Passing, source: Operand) -> None:
 
 
 def _code_bounds(source: Operand, own: Bounds | None) -> tuple[int, int] | None:
-    """The clamp in codes, None where a bound lies between two codes."""
+    """The clamp in codes; None where it gives values that are none: a bound between two codes or past the far end."""
     low, high = qrange(source.tensor.dtype)
     if own is None:
         return low, high
     ends = []
-    for bound in (own.low, own.high):
+    for bound, end, side in ((own.low, low, -1), (own.high, high, 1)):
         code = code_of(bound, source.quant, low, high)
         exact = (code - source.zero_point) * source.scale
-        beyond = (code == low and bound <= exact) or (code == high and bound >= exact)
-        if exact != bound and not beyond:
+        binds_nothing = code == end and side * bound >= side * exact
+        if exact != bound and not binds_nothing:
             return None
         ends.append(code)
     return ends[0], ends[1]

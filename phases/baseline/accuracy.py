@@ -41,15 +41,18 @@ class Sums:
     def add(self, reference: NDArray[Any], got: NDArray[Any]) -> None:
         """Take in arrays of the same number of elements."""
         a, b = reference.astype(np.float64).ravel(), got.astype(np.float64).ravel()
-        difference = a - b
-        self.signal += float(a @ a)
-        self.noise += float(difference @ difference)
-        self.dot += float(a @ b)
-        self.other += float(b @ b)
+        with np.errstate(invalid="ignore", over="ignore"):
+            difference = a - b
+            self.signal += float(a @ a)
+            self.noise += float(difference @ difference)
+            self.dot += float(a @ b)
+            self.other += float(b @ b)
 
     @property
     def sqnr_db(self) -> float:
-        """Signal to quantisation noise in dB, within +-MAX_DB."""
+        """Signal to quantisation noise in dB, within +-MAX_DB; -MAX_DB where any value is not finite."""
+        if not (math.isfinite(self.noise) and math.isfinite(self.signal)):
+            return -MAX_DB
         if self.noise == 0.0:
             return MAX_DB
         if self.signal == 0.0:
@@ -58,7 +61,9 @@ class Sums:
 
     @property
     def cosine(self) -> float:
-        """Cosine of the angle between both; 1 where both are 0."""
+        """Cosine of the angle between both; 1 where both are 0, 0 where any value is not finite."""
+        if not (math.isfinite(self.dot) and math.isfinite(self.noise)):
+            return 0.0
         size = math.sqrt(self.signal) * math.sqrt(self.other)
         if size == 0.0:
             return 1.0 if self.signal == self.other else 0.0

@@ -79,6 +79,13 @@ def test_figures_stay_finite_at_the_corners() -> None:
     assert (exact.cosine, silent.cosine, both.cosine) == (1.0, 0.0, 1.0)
 
 
+@pytest.mark.parametrize(("reference", "got"), [(np.nan, 1), (np.inf, 1), (np.inf, np.inf), (1, np.nan), (1, -np.inf)])
+def test_values_that_are_not_finite_are_the_worst(reference: float, got: float) -> None:
+    sums = Sums()
+    sums.add(np.array([1.0, reference]), np.array([1.0, got]))
+    assert (sums.sqnr_db, sums.cosine) == (-MAX_DB, 0.0)
+
+
 def test_layers_are_compared_under_their_float_names_worst_first() -> None:
     tensors = (int8("y", (1, 2)), int8("a_q", (1, 2)), int8("b_q", (1, 2)))
     meter = AccuracyMeter(manifest(tensors), {"a_q": "a", "b_q": "b", "y": "missing"})

@@ -50,6 +50,17 @@ def test_bounds_between_codes_make_the_result_exact() -> None:
     assert types(manifest) == ["QuantizeLinear", "Clip", "Reshape", "DequantizeLinear"]
 
 
+@pytest.mark.parametrize(("low", "high"), [(-90.0, -70.0), (None, -65.75), (70.0, 80.0), (62.5, None)])
+def test_bounds_past_the_far_end_of_the_codes_make_the_result_exact(low: Any, high: Any) -> None:
+    manifest = assert_exact(clip(low, high, layer=True)).manifest  # codes mean -65.5 to 62
+    assert manifest.tensor("c").dtype == "exact"
+
+
+@pytest.mark.parametrize(("low", "high"), [(-90.0, -65.5), (-65.5, 62.0), (62.0, 70.0), (-90.0, 70.0)])
+def test_bounds_at_the_ends_of_the_codes_keep_integers(low: Any, high: Any) -> None:
+    assert assert_exact(clip(low, high, layer=True)).manifest.tensor("c").dtype == "int8"
+
+
 def test_on_codes_of_a_qcdq_file() -> None:
     s = Sketch()
     q = s.q(s.input("x", (1, 4)), 0.125, out="q")
