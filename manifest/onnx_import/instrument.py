@@ -164,6 +164,15 @@ def float_names(model_bytes: bytes) -> dict[str, str]:
     return {node.output[0]: node.input[0] for node in _parse(model_bytes).graph.node if is_quantize(node)}
 
 
+def real_names(model_bytes: bytes) -> dict[str, str]:
+    """Integer tensor -> the first tensor that stands for its real values: phase 1 gives it the float model's name."""
+    names: dict[str, str] = {}
+    for node in _parse(model_bytes).graph.node:
+        if node.op_type == "DequantizeLinear":
+            names.setdefault(node.input[0], node.output[0])
+    return names
+
+
 def _tensor_names(graph: onnx.GraphProto) -> set[str]:
     """Every tensor of a graph."""
     names = {name for node in graph.node for name in node.output if name}

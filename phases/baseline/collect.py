@@ -11,7 +11,7 @@ from manifest.errors import RefusedError
 from manifest.io import manifest_errors, manifest_from_json, manifest_to_json, sha256_hex
 from manifest.model import Manifest
 from manifest.onnx_import import Imported
-from manifest.onnx_import.instrument import expose, float_names, tensor_names
+from manifest.onnx_import.instrument import expose, float_names, real_names, tensor_names
 from manifest.onnx_import.strip import strip_quantization
 from oracle.cpu import CpuFlags
 from oracle.evidence import (
@@ -206,7 +206,9 @@ def _float_side(prepared: Prepared, options: BaselineOptions) -> tuple[AccuracyM
         else:
             model, floats = meaning.model_bytes, dict(meaning.floats)
     present = frozenset() if model is None else tensor_names(model)
-    layers = {codes: name for codes, name in floats.items() if name in present}
+    named = real_names(imported.model_bytes) if prepared.float_model is not None else {}
+    stands = {codes: (name, named.get(codes, name)) for codes, name in floats.items()}
+    layers = {codes: name for codes, names in stands.items() for name in names if name in present}
     meter = AccuracyMeter(
         manifest=imported.manifest, layers=layers, limits=options.declared.thresholds, against=against
     )

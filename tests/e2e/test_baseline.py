@@ -69,6 +69,13 @@ def test_phase1_scheme_is_power_of_two_int8(digits: Path) -> None:
             assert [2.0**k for k in tensor.quant.exponents] == list(tensor.quant.scales)
 
 
+def test_every_layer_is_held_against_the_float_model(digits: Path) -> None:
+    (found,) = [item for item in gate(digits)["items"] if item["code"] == "BL003"]
+    layers = {row.rsplit(": ", 1)[0] for row in found["figures"]["worst_layers_sqnr_db"]}
+    manifest = manifest_from_json((digits / "manifest.json").read_bytes())
+    assert layers == {t.name for t in manifest.tensors if t.role == "activation"}
+
+
 def test_check_and_rerun_agree(digits: Path) -> None:
     assert phases_main(["check", str(digits)]) == 0
     assert phases_main(["check", str(digits), "--rerun"]) == 0
