@@ -15,7 +15,7 @@ What a person can cause raises `manifest.errors.PortError`; its text says where,
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -45,9 +45,9 @@ class LoadedPort:
         arrays: constants by key (`t000001`).
     """
 
-    port: Port
-    manifest: Manifest
-    arrays: Mapping[str, NDArray[Any]]
+    port: Port = field(repr=False)
+    manifest: Manifest = field(repr=False)
+    arrays: Mapping[str, NDArray[Any]] = field(repr=False)
 
     @cached_property
     def oracle(self) -> Oracle:
