@@ -15,7 +15,7 @@ from typing import Final
 from manifest.errors import PortError, Problem, RefusedError, UpstreamError
 from manifest.io import is_canonical
 from phases.journal import Journal, foreign, is_leftover, read_journal, steps
-from phases.lock import busy_error, is_busy
+from phases.lock import busy_error, held_here, is_busy
 from phases.pipeline import PHASES
 from phases.record import PORT_JSON, PortInfo
 from phases.state import JOURNAL, STATE, State, UnsafePathError, is_person, read_small, sha256_file, sha256_of
@@ -112,7 +112,9 @@ def inspect(root: Path) -> Integrity:
     for _ in range(ATTEMPTS):
         before = _fingerprint(root)
         found = _inspect(root)
-        if _fingerprint(root) == before and not (found.interrupted and is_busy(root)):
+        is_ours_and_empty = before == (None, None) and held_here(root)
+        is_changing = bool(found.interrupted) and not is_ours_and_empty and is_busy(root)
+        if _fingerprint(root) == before and not is_changing:
             return found
     raise busy_error(root)
 

@@ -250,3 +250,12 @@ def test_the_standing_suite_names_what_is_wrong(both: Path) -> None:
     (both / "tensors.npz").write_bytes(b"")
     assert "tensors.npz" in regress.failure(both, names[0])
     regress._suite.cache_clear()
+
+
+def test_an_empty_folder_is_not_said_to_be_held_by_this_very_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p").mkdir()
+    assert main([str(tmp_path / "p")]) in (2, 3)
+    assert "PORT-BUSY" not in capsys.readouterr().err
+    assert list((tmp_path / "p").iterdir()) == []
