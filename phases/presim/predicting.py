@@ -23,12 +23,14 @@ class Predicted:
         unknown: device figures that the model needs and that are not published.
         trace: bytes of `trace.json`, b"" = none.
         lines: for the end of the run.
+        timings: of each dispatch, a few inferences in a row.
     """
 
     regimes: tuple[RegimeEvidence, ...]
     unknown: tuple[str, ...]
     trace: bytes
     lines: tuple[str, ...]
+    timings: tuple[Timing, ...] = ()
 
 
 def predict(designs: Sequence[Design], device: Device, *, batch: int) -> Predicted:
@@ -47,7 +49,7 @@ def predict(designs: Sequence[Design], device: Device, *, batch: int) -> Predict
         words = tuple(f"no times: {p.line()}" for p in error.problems)
         return Predicted(regimes=(), unknown=unknown_figures(device), trace=b"", lines=words)
     lines = (*_regime_lines(found, device.clock_mhz.value), *_slowest(timings))
-    return Predicted(regimes=found, unknown=(), trace=trace_json(timings), lines=lines)
+    return Predicted(regimes=found, unknown=(), trace=trace_json(timings), lines=lines, timings=tuple(timings))
 
 
 def _regime_lines(found: Sequence[RegimeEvidence], clock_mhz: int | None) -> Iterator[str]:

@@ -16,7 +16,7 @@ from phases.clock import Clock
 from phases.exit_codes import GATE_NOT_PASSED, OK
 from phases.pipeline import PHASES
 from phases.port import Port, write_phase
-from phases.presim.collect import Collected, collect
+from phases.presim.collect import collect
 from phases.presim.options import OPTIONS, PresimOptions
 from phases.presim.planning import plan_all
 from phases.presim.predicting import predict
@@ -24,8 +24,9 @@ from phases.presim.records import record_files
 from phases.presim.regress import TEST_FILE, suite_text
 from phases.presim.source import Source, source_of
 from phases.reports import build_reports
-from phases.reports.design import design_tables
+from phases.reports.design import design_tables, time_table
 from phases.reports.markdown import append_step_summary, render_markdown
+from phases.reports.tables import Table
 from phases.runner import judge, survey
 from phases.summary import print_outcome
 from presim.design import Design
@@ -92,7 +93,8 @@ def run(
         today=options.today,
     )
     files = {**written, f"gates/{PHASE}.json": report_to_json(report)}
-    files |= _reports(options, source, report, collected, designs)
+    tables = (*design_tables(designs, collected.evidence), time_table(predicted.timings))
+    files |= _reports(options, source, report, tables)
     if predicted.trace:
         files[TRACE] = predicted.trace
     files[RUN] = canonical_json({**_clocks(port), PHASE: clock.record()})
@@ -105,12 +107,12 @@ def run(
 
 
 def _reports(
-    options: PresimOptions, source: Source, report: GateReport, collected: Collected, designs: tuple[Design, ...]
+    options: PresimOptions, source: Source, report: GateReport, tables: tuple[Table, ...]
 ) -> Mapping[str, bytes]:
     """Reports over the gates of both phases, with the design in words."""
     above = survey(options.out, options.today).gate(PHASES[0].name).report
     gates = (report,) if above is None else (above, report)
-    return build_reports(gates, source.manifest, design_tables(designs, collected.evidence))
+    return build_reports(gates, source.manifest, tables)
 
 
 def _clocks(port: Port) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from phases.reports.tables import Table
 from presim.design import Call, Design, Fifo, Tile
 from presim.evidence import PresimEvidence, RunEvidence
 from presim.steps import steps_of
+from presim.timing import Timing
 
 
 def design_tables(designs: Sequence[Design], evidence: PresimEvidence) -> tuple[Table, ...]:
@@ -77,6 +78,30 @@ def design_tables(designs: Sequence[Design], evidence: PresimEvidence) -> tuple[
                 )
                 for r in evidence.regimes
             ),
+        ),
+    )
+
+
+def time_table(timings: Sequence[Timing]) -> Table:
+    """Busy and stalled cycles of every worker and DMA over the inferences of a timing."""
+    return Table(
+        title="Busy and waiting",
+        basis="predicted from calibration data, never measured; cycles of all inferences in a row",
+        columns=("dispatch", "inferences", "who", "kind", "where", "working", "locks", "waiting", "waits most for"),
+        rows=tuple(
+            (
+                timing.design,
+                str(timing.inferences),
+                actor.actor,
+                actor.kind.replace("_", "-"),
+                actor.place,
+                f"{actor.busy:.0f}",
+                f"{actor.locks:.0f}",
+                f"{actor.stall:.0f}",
+                actor.stalled_on,
+            )
+            for timing in timings
+            for actor in timing.actors
         ),
     )
 
