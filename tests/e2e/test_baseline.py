@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,13 +21,13 @@ def baseline(*arguments: object) -> int:
     return baseline_main([str(a) for a in arguments])
 
 
-def gate(port: Path) -> dict[str, object]:
-    found: dict[str, object] = json.loads((port / "gates/baseline.json").read_text())
+def gate(port: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((port / "gates/baseline.json").read_text())
     return found
 
 
 def items(port: Path) -> dict[str, str]:
-    return {i["code"]: i["verdict"] for i in gate(port)["items"]}  # type: ignore[attr-defined]
+    return {i["code"]: i["verdict"] for i in gate(port)["items"]}
 
 
 @pytest.fixture(scope="module")
