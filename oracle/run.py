@@ -22,7 +22,7 @@ from oracle.registry import prepare
 from oracle.requantize import Keep, finish_for
 from oracle.value import INT64_EXACT, Array, Finish, Plan, Scope, Workspace, as_carrier, refuse
 
-Keeps = Literal["outputs", "quantized", "all", "stored"]
+Keeps = Literal["outputs", "quantized", "all", "stored", "carried"]
 
 _CHUNK_BYTES = 32 << 20
 _MAX_CHUNK = 256
@@ -89,7 +89,8 @@ class Oracle:
             inputs: by graph input name, (F, *shape), in the manifest's dtype.
             arithmetic: `reference`: the file as written; `target`: what the kernels compute.
             keep: `outputs`: graph outputs; `quantized`: these and every tensor that is an integer in the ONNX file;
-                `all`: every tensor that an op makes; `stored`: these, exact ones as int64 integers (see `run_ops`).
+                `all`: every tensor that an op makes; `stored`: these, exact ones as int64 integers; `carried`: as
+                `stored`, and those beyond int64 as Python integers (see `run_ops`).
 
         Returns:
             (F, *shape) by tensor name: integers in their storage dtype (also where ONNX has their dequantised float),
@@ -102,7 +103,7 @@ class Oracle:
         unknown = [n for n in inputs if n not in wanted]
         feeds = checked([self._tensors[n] for n in wanted], inputs, unknown)
         kept = self._kept(self._manifest.ops, keep)
-        return self._run(self._manifest.ops, feeds, arithmetic, kept, stored=keep == "stored")
+        return self._run(self._manifest.ops, feeds, arithmetic, kept, keep)
 
     def run_ops(
         self,
@@ -117,20 +118,21 @@ class Oracle:
         Args:
             op_names: any of the manifest's ops; they run in the manifest's order.
             tensors: every activation that they read from outside, (F, *shape), in storage dtype (an exact one as the
-                int64 integers that `stored` gives); others are ignored.
+                integers that `stored` or `carried` gives); others are ignored.
             arithmetic: as in `run`.
             keep: `outputs`: tensors that leave the group; `quantized`: those that are integers in ONNX; `all`;
-                `stored`: all, exact ones as the int64 integers of the accumulator, so that they can be handed on.
+                `stored`: all, exact ones as the int64 integers of the accumulator, so that they can be handed on;
+                `carried`: likewise, those beyond int64 as arrays of Python integers.
 
         Returns:
             As `run`.
 
         Raises:
-            RefusedError: as `run`; also an unknown op, or an exact tensor beyond int64.
+            RefusedError: as `run`; also an unknown op, or with `stored` an exact tensor beyond int64.
         """
         ops = self._chosen(op_names)
         feeds = checked(self._read(ops), tensors, [n for n in tensors if n not in self._tensors])
-        return self._run(ops, feeds, arithmetic, self._kept(ops, keep), stored=keep == "stored")
+        return self._run(ops, feeds, arithmetic, self._kept(ops, keep), keep)
 
     def exact(
         self,
@@ -164,6 +166,11 @@ class Oracle:
         before = ops[: ops.index(op)]
         values = self._evaluate(before, few, "reference", None)
         return self._exact(op, values, rows)
+
+    def largest(self, op_name: str) -> int:
+        """Largest |integer| that an op's result has before it is rounded, over all inputs; 0 where it is no integer."""
+        plan = self._step(self._ops[op_name], "reference").plan
+        return 0 if plan.exact is None else plan.exact.bound
 
     def _exact(self, op: Op, values: dict[str, Array], rows: NDArray[np.intp]) -> list[Fraction | None]:
         scope = self._scopes["reference"]
@@ -219,7 +226,7 @@ class Oracle:
 
     def _kept(self, ops: Sequence[Op], keep: Keeps) -> list[str]:
         made = [name for op in ops for name in op.outputs if name]
-        if keep in ("all", "stored"):
+        if keep in ("all", "stored", "carried"):
             return made
         whole = len(ops) == len(self._manifest.ops)
         leaving = set(self._manifest.model.outputs)
@@ -260,17 +267,17 @@ class Oracle:
         feeds: Mapping[str, Array],
         arithmetic: Literal["reference", "target"],
         kept: Sequence[str],
-        *,
-        stored: bool = False,
+        keep: Keeps,
     ) -> dict[str, NDArray[Any]]:
         count = len(next(iter(feeds.values()))) if feeds else 1
         size = self._chunk(ops)
-        results = {n: np.empty((count, *self._tensors[n].shape), self._result_dtype(n, stored=stored)) for n in kept}
+        forms = {n: self._result_dtype(n, arithmetic, keep) for n in kept}
+        results = {n: np.empty((count, *self._tensors[n].shape), dtype) for n, dtype in forms.items()}
         for start in range(0, count, size):
             piece = {name: array[start : start + size] for name, array in feeds.items()}
             values = self._evaluate(ops, piece, arithmetic, kept)
             for name, out in results.items():
-                deliver(self._shown(name, values[name], arithmetic, stored=stored), out[start : start + size])
+                deliver(self._shown(name, values[name], arithmetic, out.dtype), out[start : start + size])
         return results
 
     def _chunk(self, ops: Sequence[Op]) -> int:
@@ -281,21 +288,27 @@ class Oracle:
             largest = max(largest, sum(8 * math.prod(s) for s in shapes))
         return max(1, min(_MAX_CHUNK, _CHUNK_BYTES // largest))
 
-    def _result_dtype(self, name: str, *, stored: bool) -> np.dtype[Any]:
+    def _result_dtype(self, name: str, arithmetic: Literal["reference", "target"], keep: Keeps) -> np.dtype[Any]:
+        """The dtype that a tensor comes back in; RefusedError where it cannot be kept like this."""
         dtype = self._tensors[name].dtype
-        exact = np.int64 if stored else np.float32
-        return np.dtype(exact if dtype == "exact" else dtype)
+        if dtype != "exact":
+            return np.dtype(dtype)
+        if keep not in ("stored", "carried"):
+            return np.dtype(np.float32)
+        self._step(self._maker[name], arithmetic)
+        if self._scopes[arithmetic].exact[name].bound < INT64_EXACT:
+            return np.dtype(np.int64)
+        if keep == "carried":
+            return np.dtype(object)
+        what = "is an exact value beyond int64 and cannot be handed on"
+        raise RefusedError((Problem(code="ORACLE-INPUT-EXACT", where=f"tensor {name!r}", what=what),))
 
-    def _shown(self, name: str, value: Array, arithmetic: Literal["reference", "target"], *, stored: bool) -> Array:
+    def _shown(
+        self, name: str, value: Array, arithmetic: Literal["reference", "target"], dtype: np.dtype[Any]
+    ) -> Array:
         if self._tensors[name].dtype != "exact":
             return value
-        form = self._scopes[arithmetic].exact[name]
-        if not stored:
-            return nearest(value, form)
-        if form.bound >= INT64_EXACT:
-            what = "is an exact value beyond int64 and cannot be handed on"
-            raise RefusedError((Problem(code="ORACLE-INPUT-EXACT", where=f"tensor {name!r}", what=what),))
-        return value.astype(np.int64)
+        return nearest(value, self._scopes[arithmetic].exact[name]) if dtype.kind == "f" else as_carrier(value, dtype)
 
     def _fed(self, name: str, array: NDArray[Any], arithmetic: Literal["reference", "target"]) -> Array:
         """A given array as the ops take it: the feed axis last, exact integers in the dtype that carries them."""

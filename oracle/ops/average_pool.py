@@ -58,11 +58,13 @@ def sum_plan(op: Op, scope: Scope, rows: Axis, cols: Axis, counts: Array) -> Pla
     common = math.lcm(*found)
     weights = common // counts
     factor = factor_of(op)
+    by_count = len(found) > 1 and op.requant is not None and len(op.requant.multipliers) > 1
+    stated = found[0] if by_count else common  # what the multipliers of this op, or of one behind it, refer to
     exact = Exact(
         scales=tuple(s * factor / common for s in form.scales),
         bound=max(term.bound, 1) * rows.kernel * cols.kernel * int(weights.max()),
         axis=form.axis,
-        nominal=tuple(n * factor / found[0] for n in form.nominal),
+        nominal=tuple(n * factor / stated for n in form.nominal),
     )
     flat = len(source.shape) == 3
 
@@ -77,11 +79,7 @@ def sum_plan(op: Op, scope: Scope, rows: Axis, cols: Axis, counts: Array) -> Pla
         return out
 
     plan = Plan(run=run, exact=exact, rank=len(source.shape) + 1, axis=exact.axis)
-    if len(found) == 1 or scope.arithmetic != "target" or op.requant is None:
-        return plan
-    if len(op.requant.multipliers) == 1:  # on the weighed sums, as the importer states it
-        return replace(plan, exact=replace(exact, nominal=tuple(n * factor / common for n in form.nominal)))
-    return _target_by_count(op, scope, plan, counts, found)
+    return _target_by_count(op, scope, plan, counts, found) if by_count and scope.arithmetic == "target" else plan
 
 
 def channel_term(source: Operand) -> tuple[Term, Exact]:

@@ -43,7 +43,7 @@ class Rules:
     Attributes:
         ties: an op of the stage runs in onnxruntime's float arithmetic.
         functions: codes are made of floats that a host function computed: the oracle's float is as good as any.
-        inexact: an op in float arithmetic has a proved bound beyond 2**24.
+        inexact: an op in float arithmetic has a proved bound beyond 2**24 (float32 factors and sums of far scales too).
     """
 
     ties: bool
@@ -67,10 +67,18 @@ def rules_of(run: StageRun) -> Rules:
     return Rules(
         functions=functions,
         ties=functions or any(not has_one_meaning(op, tensors) for op in ops),
-        inexact=any(
-            op.origin == "qdq" and op.accumulator is not None and op.accumulator.bound > FLOAT_EXACT_BOUND for op in ops
-        ),
+        inexact=any(op.origin == "qdq" and _largest(run, op) > FLOAT_EXACT_BOUND for op in ops),
     )
+
+
+def _largest(run: StageRun, op: Op) -> int:
+    """Proved bound of what an op sums or multiplies, in integers: its accumulator, else the result of a shift.
+
+    Why not of other ops: the tie rule judges them, and is the stricter one.
+    """
+    if op.accumulator is not None:
+        return op.accumulator.bound
+    return run.graph.oracle.largest(op.name) if has_one_meaning(op, run.manifest.by_name()) else 0
 
 
 def judge_codes(run: StageRun, name: str, expected: Array, got: Array) -> Judged:

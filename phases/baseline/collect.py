@@ -237,7 +237,7 @@ def _made_up_hand_off(oracle: Oracle, manifest: Manifest, seed: int) -> HandOff:
             limits = np.iinfo(tensor.dtype)
             feeds[name] = random.integers(limits.min, limits.max + 1, shape, dtype=tensor.dtype)
     names = sorted({n for d in manifest.dispatches for n in d.outputs})
-    whole = oracle.run(feeds, keep="stored")
+    whole = oracle.run(feeds, keep="carried")
     result = HandOff(lost=lost_tensors(manifest))
     result.add({n: whole[n] for n in names}, run_dispatches(oracle, manifest, feeds), names)
     return result

@@ -131,7 +131,7 @@ def _one_piece(oracle: Oracle, manifest: Manifest, piece: Mapping[str, Array], r
         result.hand_off.lost = lost_tensors(manifest)
         parts = run_dispatches(oracle, manifest, piece)
         names = sorted({n for d in manifest.dispatches for n in d.outputs})
-        whole = oracle.run(piece, keep="stored")
+        whole = oracle.run(piece, keep="carried")
         result.hand_off.add({n: whole[n] for n in names}, parts, names)
 
 
@@ -162,7 +162,7 @@ def run_dispatches(oracle: Oracle, manifest: Manifest, feeds: Mapping[str, Array
         if not handed.keys() >= set(dispatch.inputs):
             continue
         given = {name: handed[name] for name in dispatch.inputs}
-        computed = oracle.run_ops(dispatch.ops, given, keep="stored")
+        computed = oracle.run_ops(dispatch.ops, given, keep="carried")
         outputs = {name: computed[name] for name in dispatch.outputs}
         handed |= outputs
         left |= outputs

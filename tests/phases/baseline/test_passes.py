@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from manifest.errors import RefusedError
 from manifest.model import Dispatch, Manifest
 from oracle.run import Oracle
 from phases.baseline.passes import HandOff, lost_tensors, run_dispatches
-from tests.qdq_models import Sketch
+from tests.qdq_models import Sketch, feeds_for
 
 
 def two_layers() -> tuple[Manifest, Oracle]:
@@ -48,3 +50,34 @@ def test_a_tensor_that_is_not_handed_on_is_named_and_what_lies_behind_it_differs
     hand_off = HandOff()
     hand_off.add({"y": oracle.run(feeds)["y"]}, left, ["y"])
     assert (hand_off.elements, hand_off.mismatches) == (8, 8)
+
+
+def test_exact_values_beyond_int64_are_handed_on_too() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 4)), 0.1, out="xd")
+    m = s.node("MatMul", [x, s.weight(np.eye(4) * 9, 0.3)])
+    a = s.node("Add", [m, s.const(np.array([[0.7], [-0.3]], np.float32))], "a")
+    s.output(s.node("Mul", [s.node("Add", [a, x]), s.const(0.1234567)], "y"), (2, 4))
+    imported = s.load()
+    manifest = imported.manifest
+    names = [op.name for op in manifest.ops]
+    exact = next(op.inputs[0] for op in manifest.ops if op.outputs == ("y",))
+    assert manifest.tensor(exact).dtype == "exact"
+    parts, handed = (names[:1], names[1:-1], names[-1:]), ("x", "xd.q", exact, "y")
+    dispatches = tuple(
+        Dispatch(name=f"d{i}", where="npu", ops=tuple(p), inputs=(a,), outputs=(b,), cut_bytes=0, reason="")
+        for i, (p, a, b) in enumerate(zip(parts, handed[:-1], handed[1:], strict=True))
+    )
+    manifest = replace(manifest, dispatches=dispatches)
+    oracle = Oracle(manifest, imported.arrays)
+    feeds = feeds_for(imported, 5)
+    with pytest.raises(RefusedError, match="ORACLE-INPUT-EXACT"):
+        oracle.run(feeds, keep="stored")
+    whole, left = oracle.run(feeds, keep="carried"), run_dispatches(oracle, manifest, feeds)
+    assert (left[exact].dtype, whole[exact].dtype) == (np.dtype(object), np.dtype(object))
+    hand_off = HandOff()
+    hand_off.add(whole, left, ["xd.q", exact, "y"])
+    assert (hand_off.elements, hand_off.mismatches) == (5 * (4 + 8 + 8), 0)
+    left[exact][3, 1, 2] += 1
+    hand_off.add(whole, left, [exact])
+    assert hand_off.mismatches == 1
