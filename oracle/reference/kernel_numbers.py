@@ -141,12 +141,14 @@ class _Check:
         if not told.requant.proof or len(op.inputs) != 1 or form is None or quant is None or len(quant.scales) > 1:
             return None
         shape: Any = op.attributes.get("kernel_shape", source.shape[2:])
-        elements = int(prod(shape)) if "Average" in op.type else 1
+        averages = "Average" in op.type
+        elements = int(prod(shape)) if averages else 1
         factor = Fraction(float(str(op.attributes.get("factor", 1.0))))
         if form.nominal[0] != Fraction(quant.scales[0]) * factor / elements:
             return None  # windows of several sizes: their sums are weighed
         low, high = (code - quant.zero_points[0] for code in self._ranges[source.name])
-        low, high = min(low * elements, 0), max(high * elements, 0)
+        if averages:  # padding adds 0
+            low, high = min(low * elements, 0), max(high * elements, 0)
         return np.arange(low, high + 1).astype(object)[np.newaxis] if high - low < MAX_SUMS else None
 
 

@@ -141,3 +141,16 @@ def test_a_target_that_adds_the_zero_point_in_front_of_the_rounding_is_named(mon
     what = fault(check(odd_zero_point()))
     assert what.startswith("the oracle's target")
     assert "(tie)" in what
+
+
+def test_a_proof_is_about_the_codes_that_the_input_can_have() -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 1, 2, 2)), 0.007810480426996946, 128, np.uint8)
+    clipped = s.qdq(s.node("Clip", [x, "", s.const(-0.2925)]), 0.007749461103230715, 128, np.uint8)
+    pooled = s.node("MaxPool", [clipped], kernel_shape=[2, 2])
+    s.output(s.qdq(pooled, 0.00417744368314743, 128, np.uint8, out="y"), (1, 1, 1, 1))
+    imported = s.load()
+    requant = op_of(imported.manifest, "MaxPool").requant
+    assert requant is not None
+    assert requant.proof
+    assert check(imported).faults == ()
