@@ -213,8 +213,8 @@ ELEMENTWISE: Final = (
         breaks="the oracle gives the feeds of a chunk back in reverse order",
         edits=change(
             "oracle/run.py",
-            "stored=stored), out[start : start + size])",
-            "stored=stored), out[start : start + size][::-1])",
+            "arithmetic, out.dtype), out[start : start + size])",
+            "arithmetic, out.dtype), out[start : start + size][::-1])",
         ),
         model="gemm_shift",
         items=BOTH,
