@@ -19,6 +19,8 @@ from manifest.model import Manifest, Tensor
 
 MAX_INPUT_BYTES: Final = 8 << 30
 CHUNK_BYTES: Final = 256 << 20
+UNUSED: Final = "INPUT-UNUSED"
+"""Code of the notes about graph inputs that the import left out: arrays for them are left out too."""
 _LABELS: Final = "y|y_eval|x_eval|x_calib"
 IGNORED: Final = {
     "indexed": re.compile(r"out_\d+"),
@@ -66,7 +68,8 @@ def take_feeds(arrays: Mapping[str, NDArray[Any]], manifest: Manifest, where: st
     """Like `read_feeds`, from arrays in memory."""
     tensors = [manifest.tensor(name) for name in manifest.model.inputs]
     keys, scheme = _keys(arrays, [t.name for t in tensors])
-    problems = list(_name_problems(arrays, keys, scheme, where))
+    unused = {note.where for note in manifest.notes if note.code == UNUSED}
+    problems = list(_name_problems(arrays, [*keys, *unused.intersection(arrays)], scheme, where))
     found = {t.name: arrays[k] for t, k in zip(tensors, keys, strict=True) if k in arrays}
     for tensor, key in zip(tensors, keys, strict=True):
         if key in arrays:

@@ -20,7 +20,7 @@ from manifest.model import Manifest, ModelInfo, Note, Target
 from manifest.onnx_import.builder import Builder
 from manifest.onnx_import.fold import fold
 from manifest.onnx_import.graph import Shape, build, live
-from manifest.onnx_import.inputs import fix_shapes, prune, resolve
+from manifest.onnx_import.inputs import fix_shapes, prune, resolve, settle_shapes
 from manifest.onnx_import.inspect import ModelSummary, inspect_model
 from manifest.onnx_import.load import Loaded, read_bytes, read_model
 from manifest.onnx_import.lower import lower, rules
@@ -116,6 +116,7 @@ def _lowered(loaded: Loaded, shapes: Mapping[str, Shape], host_ops: bool) -> tup
     floating = float_model(graph)
     readable = not problems and not floating
     problems += [p for p in (*fixed.problems, *floating, *folded.problems, *more) if _is_new(p, known)]
+    settle_shapes(loaded.model, fixed.shapes)
     pruned, notes = prune(merged, loaded.model)
     if readable:
         b, found = lower(pruned, host_ops=host_ops, poisoned=folded.poisoned)

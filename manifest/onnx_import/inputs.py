@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import onnx
+from onnx.numpy_helper import from_array
 
 from manifest.errors import Problem
 from manifest.model import Note
-from manifest.onnx_import.graph import Graph, Port, Shape
+from manifest.onnx_import.graph import STANDARD_DOMAINS, Graph, Port, Shape
 from manifest.onnx_import.validate_text import node_label
 
 _MAX_DIM: Final = 1 << 24
@@ -103,10 +105,7 @@ def _dim_text(position: int, name: str) -> str:
 
 
 def prune(graph: Graph, model: onnx.ModelProto) -> tuple[Graph, tuple[Note, ...]]:
-    """The graph without inputs that no node needs that reaches an output; a note for each, and for such nodes.
-
-    An input that is read only to ask for its shape stays: onnxruntime wants it fed.
-    """
+    """The graph without inputs that no node needs that reaches an output; a note for each, and for such nodes."""
     live = live_nodes(model.graph)
     nodes = model.graph.node
     read = {name for i in live for name in nodes[i].input} | set(graph.output_names())
@@ -126,6 +125,41 @@ def prune(graph: Graph, model: onnx.ModelProto) -> tuple[Graph, tuple[Note, ...]
         if value.name in graph.constants and model.ir_version >= 4
     )
     return replace(graph, inputs=tuple(p for p in graph.inputs if p.name not in unused)), notes
+
+
+def settle_shapes(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> None:
+    """Put constants in the place of Shape nodes on graph inputs of known shape, in place.
+
+    Why: an input that is read only to ask for its shape is then unused, and onnxruntime does not want it fed.
+    """
+    for node in model.graph.node:
+        if node.op_type != "Shape" or node.domain not in STANDARD_DOMAINS or node.input[0] not in shapes:
+            continue
+        given = {a.name: a.i for a in node.attribute}
+        dims = np.asarray(shapes[node.input[0]][given.get("start", 0) : given.get("end")], np.int64)
+        made = onnx.helper.make_node("Constant", [], list(node.output), name=node.name, value=from_array(dims))
+        node.CopyFrom(made)
+
+
+def unused_inputs(graph: onnx.GraphProto) -> tuple[str, ...]:
+    """Graph inputs without a stored value that no node needs that reaches an output; nodes in topological order."""
+    read = {name for i in live_nodes(graph) for name in graph.node[i].input} | {value.name for value in graph.output}
+    constants = {tensor.name for tensor in graph.initializer}
+    return tuple(value.name for value in graph.input if value.name not in read | constants)
+
+
+def drop_unused(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Take unused inputs and nodes that reach no output out of a sorted model, in place; names of the inputs."""
+    graph = model.graph
+    unused, live = unused_inputs(graph), live_nodes(graph)
+    inputs = [value for value in graph.input if value.name not in unused]
+    nodes = [onnx.NodeProto.FromString(graph.node[i].SerializeToString()) for i in sorted(live)]
+    del graph.input[:]
+    graph.input.extend(inputs)
+    if len(nodes) < len(graph.node):
+        del graph.node[:]
+        graph.node.extend(nodes)
+    return unused
 
 
 def live_nodes(graph: onnx.GraphProto) -> frozenset[int]:

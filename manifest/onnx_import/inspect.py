@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import onnx
 
 from manifest.errors import RefusedError
+from manifest.onnx_import.inputs import unused_inputs
 from manifest.onnx_import.load import MAX_MODEL_BYTES, load_model
 from manifest.onnx_import.validate import validate
 from manifest.onnx_import.validate_text import type_name
@@ -50,12 +51,14 @@ class ModelSummary:
         inputs: graph inputs in order, without initializers that are listed as inputs.
         ops: nodes per op, keyed `domain:type` with the standard domain as "" (`:Conv`).
         opset: version of the standard domain.
+        unused: inputs that no output depends on; the import leaves them out.
     """
 
     is_quantized: bool
     inputs: tuple[InputSummary, ...]
     ops: Counter[str] = field(default_factory=Counter)
     opset: int = 0
+    unused: tuple[str, ...] = ()
 
 
 def is_quantized(model: onnx.ModelProto) -> bool:
@@ -81,6 +84,7 @@ def inspect_model(path: Path, *, max_bytes: int = MAX_MODEL_BYTES) -> ModelSumma
         inputs=tuple(_summary(value) for value in model.graph.input if value.name not in initializers),
         ops=Counter(f"{node.domain}:{node.op_type}" for node in model.graph.node),
         opset=max((entry.version for entry in model.opset_import if entry.domain == ""), default=0),
+        unused=unused_inputs(model.graph),
     )
 
 

@@ -3,11 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from manifest.device import Device, load_device
 from manifest.errors import Problem, RefusedError
+from manifest.model import Note
 from manifest.onnx_import import Imported, import_bytes, import_model
 from manifest.onnx_import.external import external_files
+from manifest.onnx_import.inputs import drop_unused, settle_shapes
 from manifest.onnx_import.inspect import InputSummary, ModelSummary, inspect_model
 from manifest.onnx_import.load import load_model
 from manifest.onnx_import.quantize import QuantizeOptions, quantize_float
@@ -18,6 +23,7 @@ from phases.baseline.options import BaselineOptions
 from phases.baseline.preprocessing import Preprocessing, preprocessing_from
 from phases.state import sha256_file
 
+Array = NDArray[Any]
 Progress = Callable[[str], None]
 Shapes = dict[str, tuple[int, ...]]
 
@@ -128,6 +134,11 @@ def _known_inputs(options: BaselineOptions, names: tuple[str, ...]) -> None:
         raise RefusedError(problems)
 
 
+def _read(summary: ModelSummary) -> tuple[InputSummary, ...]:
+    """The inputs that outputs depend on: the only ones that data has to be given for."""
+    return tuple(i for i in summary.inputs if i.name not in summary.unused)
+
+
 def _fixed(inputs: tuple[InputSummary, ...], shapes: Shapes) -> tuple[InputSpec, ...]:
     return tuple((i.name, i.dtype, shapes.get(i.name, i.dims)) for i in inputs)
 
@@ -143,7 +154,7 @@ def _open_shapes(
     shapes: Shapes = dict(options.shapes)
     if file is not None:
         try:
-            found = infer_shapes(file, _fixed(summary.inputs, shapes), preprocessing=preprocessing)
+            found = infer_shapes(file, _fixed(_read(summary), shapes), preprocessing=preprocessing)
         except RefusedError as error:
             problems += error.problems
         else:
@@ -203,14 +214,20 @@ def _quantize(
     shapes = _open_shapes(options, summary, file, preprocessing, problems)
     if problems:
         raise RefusedError(tuple(problems))
-    data = _load(file, _fixed(summary.inputs, shapes), options, preprocessing)
+    data = _load(file, _fixed(_read(summary), shapes), options, preprocessing)
     progress("choosing power-of-two scales on the data")
-    floats = load_model(options.model).SerializeToString(deterministic=True)
+    model = load_model(options.model)
+    settle_shapes(model, {i.name: tuple(int(d) for d in shapes.get(i.name, i.dims)) for i in _read(summary)})
+    left_out = tuple(Note(code="INPUT-UNUSED", where=n, text="no output depends on it") for n in drop_unused(model))
+    kept = {value.name for value in model.graph.input}
+    shapes = {name: shape for name, shape in shapes.items() if name in kept}
+    data = replace(data, feeds=_only(data.feeds, kept), eval_feeds=data.eval_feeds and _only(data.eval_feeds, kept))
+    floats = model.SerializeToString(deterministic=True)
     quantize_options = QuantizeOptions(host_ops=options.host_ops)
     quantized = quantize_float(floats, data.feeds, shapes=shapes, options=quantize_options)
     progress("importing the quantised model")
     first, again = (
-        _quantized_here(import_bytes(quantized.model_bytes, device=options.device, host_ops=options.host_ops))
+        _quantized_here(import_bytes(quantized.model_bytes, device=options.device, host_ops=options.host_ops), left_out)
         for _ in range(2)
     )
     return (
@@ -223,6 +240,11 @@ def _quantize(
     )
 
 
-def _quantized_here(imported: Imported) -> Imported:
+def _only(feeds: Mapping[str, Array], names: set[str]) -> dict[str, Array]:
+    return {name: array for name, array in feeds.items() if name in names}
+
+
+def _quantized_here(imported: Imported, notes: tuple[Note, ...]) -> Imported:
     manifest = imported.manifest
-    return replace(imported, manifest=replace(manifest, model=replace(manifest.model, quantized_by_phase1=True)))
+    model = replace(manifest.model, quantized_by_phase1=True)
+    return replace(imported, manifest=replace(manifest, model=model, notes=(*notes, *manifest.notes)))

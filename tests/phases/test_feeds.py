@@ -9,7 +9,7 @@ import pytest
 
 from manifest.errors import RefusedError
 from manifest.io import write_npz
-from manifest.model import Manifest, Quantization, Tensor
+from manifest.model import Manifest, Note, Quantization, Tensor
 from phases import feeds as module
 from phases.feeds import as_onnx, chunks, read_feeds, take_feeds
 from tests.ports import small_manifest
@@ -67,6 +67,14 @@ def test_labels_beside_x_are_left_out() -> None:
 def test_labels_beside_a_named_input_are_left_out(name: str) -> None:
     found = take_feeds({"image": X, name: np.array([1])}, ONE)
     assert found.notes == (f"array {name!r} is no input and was left out",)
+
+
+def test_arrays_for_graph_inputs_that_the_import_left_out_are_too() -> None:
+    noted = dataclasses.replace(ONE, notes=(Note(code="INPUT-UNUSED", where="mask", text="unused"),))
+    found = take_feeds({"image": X, "mask": np.zeros((7, 7))}, noted)
+    assert list(found.arrays) == ["image"]
+    assert found.notes == ("array 'mask' is no input and was left out",)
+    assert codes({"image": X, "mask": X}) == ["ORACLE-INPUT-EXTRA"]
 
 
 def test_all_problems_at_once() -> None:

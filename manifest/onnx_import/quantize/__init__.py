@@ -59,9 +59,10 @@ def quantize_float(
     host = reasons(graph, sizes, floats)
     _refuse(graph, host, options)
     plan = make_plan(graph, floats, frozenset(host))
-    if not plan.quantized:
+    if not plan.quantized or all(node.key == ":Identity" for node in graph.nodes):
         what = "there is nothing to quantize"
         raise RefusedError((Problem(code="QUANT-NOTHING", where="model", what=what, expected="float ops"),))
+    feeds = {port.name: feeds[port.name] for port in graph.inputs if port.name in feeds}
     _check_feeds(graph, feeds)
     found, silent = exponents(ready, plan, feeds, options)
     factors = _factors(graph, plan, sizes, found)

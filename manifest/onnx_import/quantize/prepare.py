@@ -17,7 +17,7 @@ from onnx import shape_inference, version_converter
 from manifest.errors import Problem, RefusedError
 from manifest.model import Note
 from manifest.onnx_import.graph import build
-from manifest.onnx_import.inputs import resolve
+from manifest.onnx_import.inputs import drop_unused, resolve
 from manifest.onnx_import.quantize.rewrite import rewritten
 from manifest.onnx_import.quantize.runtime import folded
 from manifest.onnx_import.validate_text import capped, quoted
@@ -46,7 +46,9 @@ def prepare(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> tu
     ready = onnx.ModelProto()
     ready.CopyFrom(model)
     notes = [*_without_initializer_inputs(ready)]
-    _fix_shapes(ready, shapes)
+    unused = drop_unused(ready)
+    notes += [Note(code="INPUT-UNUSED", where=n, text="no node needs this graph input: left out") for n in unused]
+    _fix_shapes(ready, {name: shape for name, shape in shapes.items() if name not in unused})
     ready.ir_version = max(ready.ir_version, MIN_IR)
     ready, converted = _converted(ready)
     _refuse_huge_values(ready)

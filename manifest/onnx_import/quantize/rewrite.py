@@ -1,4 +1,4 @@
-"""Float ops with constants, written as ops that can be quantized: Sub, Div, and normalization on its own.
+"""Float ops written as ops that can be quantized: Sub and Div of constants, Dropout, normalization on its own.
 
 Folding has already put a BatchNormalization into the Conv in front of it; one that follows anything else, or a Conv
 whose result something else reads too, is a depthwise Conv of 1x1.
@@ -21,6 +21,8 @@ class _Graph:
     def __init__(self, graph: onnx.GraphProto) -> None:
         self.graph = graph
         self.constants = {t.name: t for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
+        self.stored = {t.name: t for t in graph.initializer}
+        self.read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
         self.taken = set(self.constants) | {name for node in graph.node for name in (*node.input, *node.output)}
         values = (*graph.input, *graph.output, *graph.value_info)
         self.ranks = {value.name: len(value.type.tensor_type.shape.dim) for value in values}
@@ -51,6 +53,8 @@ def rewritten(model: onnx.ModelProto) -> onnx.ModelProto:
             _invert(node, graph)
         elif node.op_type == "BatchNormalization":
             _normalize(node, graph)
+        elif node.op_type == "Dropout":
+            _pass_on(node, graph)
     return model
 
 
@@ -65,6 +69,14 @@ def _invert(node: onnx.NodeProto, graph: _Graph) -> None:
         return
     node.input[1] = graph.store(node.input[1], "negative" if node.op_type == "Sub" else "inverse", np.asarray(changed))
     node.op_type = "Add" if node.op_type == "Sub" else "Mul"
+
+
+def _pass_on(node: onnx.NodeProto, graph: _Graph) -> None:
+    """Dropout at inference as Identity: folding leaves it where it writes a graph output."""
+    training = node.input[2] if len(node.input) > 2 else ""
+    off = not training or (training in graph.stored and not numpy_helper.to_array(graph.stored[training]).any())
+    if off and not any(name in graph.read for name in node.output[1:]):
+        node.CopyFrom(helper.make_node("Identity", node.input[:1], node.output[:1], name=node.name))
 
 
 def _normalize(node: onnx.NodeProto, graph: _Graph) -> None:

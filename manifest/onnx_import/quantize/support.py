@@ -12,11 +12,13 @@ from manifest.onnx_import.graph import Graph, Node
 LINEAR: Final = frozenset({":Conv", ":Gemm", ":MatMul"})
 AVERAGES: Final = frozenset({":AveragePool", ":GlobalAveragePool"})
 CLAMPS: Final = frozenset({":Relu", ":Clip"})
-PASSING: Final = frozenset({":MaxPool", ":Reshape", ":Flatten", ":Transpose", ":Squeeze", ":Unsqueeze", ":Concat"})
+PASSING: Final = frozenset(
+    {":MaxPool", ":Reshape", ":Flatten", ":Transpose", ":Squeeze", ":Unsqueeze", ":Concat", ":Identity"}
+)
 """Ops that hand values on: their output keeps the scale of their inputs."""
 SUPPORTED: Final = LINEAR | AVERAGES | CLAMPS | PASSING | {":Add", ":Mul"}
 VANISHING: Final = frozenset(
-    {":BatchNormalization", ":Cast", ":Constant", ":Div", ":Dropout", ":Expand", ":Identity", ":Pad", ":Sub"}
+    {":BatchNormalization", ":Cast", ":Constant", ":Div", ":Dropout", ":Expand", ":Pad", ":Sub"}
 )
 """Ops that folding takes away where it can: they are judged by what is left."""
 ALWAYS_CONSTANT: Final = frozenset({":Constant", ":Shape", ":Size"})

@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from manifest.onnx_import import import_bytes
 from manifest.onnx_import.quantize import Quantized, QuantizeOptions, quantize_float
 from manifest.onnx_import.quantize.verify import is_power_of_two
 from tests.quantizing import IMAGES, ROWS, constants_of, conv, float_model, graph_of, normal, run, scale_of, sqnr, types
@@ -260,3 +261,37 @@ def test_opset_8_with_weights_as_inputs_is_converted() -> None:
     assert [i.name for i in proto.graph.input] == ["x"]
     assert {"QUANT-CONSTANT-INPUTS", "QUANT-OPSET-CONVERTED"} <= {n.code for n in q.notes}
     assert types(q) == ["QuantizeLinear", "MatMul", "Add", "QuantizeLinear"]
+
+
+@pytest.mark.parametrize("op_type", ["Identity", "Dropout"])
+@pytest.mark.parametrize("opset", [9, 13, 21])
+@pytest.mark.parametrize("place", ["input", "inside", "output", "branch"])
+def test_identity_and_dropout_pass_values_on_wherever_they_stand(op_type: str, opset: int, place: str) -> None:
+    made = {
+        "input": [("x", "i"), ("i", "y")],
+        "inside": [("x", "m"), ("m", "i"), ("i", "y")],
+        "output": [("x", "m"), ("m", "y")],
+        "branch": [("x", "m"), ("m", "i"), ("m", "y")],
+    }[place]
+    nodes = []
+    for source, target in made:
+        if target == "i" or (place == "output" and target == "y"):
+            nodes.append(helper.make_node(op_type, [source], [target]))
+        else:
+            nodes.append(helper.make_node("MatMul", [source, "w"], [target]))
+    outputs = {"y": (4, 6), "i": (4, 6)} if place == "branch" else {"y": (4, 6)}
+    model = float_model(nodes, {"w": normal(6, 6)}, (4, 6), outputs, opset)
+    q = quantize_float(model, ROWS)
+    for before, after in zip(run(model, ROWS), run(q.model_bytes, ROWS), strict=True):
+        assert sqnr(before, after) > 30
+    import_bytes(q.model_bytes)
+
+
+def test_inputs_that_nothing_needs_are_left_out() -> None:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Relu", ["u"], ["dead"])]
+    made = onnx.ModelProto.FromString(float_model(nodes, {"w": normal(6, 6)}, (4, 6), {"y": (4, 6)}))
+    made.graph.input.extend(helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, ["N", 2]) for n in "uv")
+    q = quantize_float(made.SerializeToString(), {**ROWS, "u": normal(6, 3, 2)}, shapes={"x": (4, 6), "v": (1, 2)})
+    assert [value.name for value in graph_of(q).input] == ["x"]
+    assert [n.where for n in q.notes if n.code == "INPUT-UNUSED"] == ["u", "v"]
+    assert types(q) == ["QuantizeLinear", "MatMul", "QuantizeLinear"]
