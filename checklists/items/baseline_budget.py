@@ -1,6 +1,6 @@
 """Baseline item about the single-dispatch budget: BL004."""
 
-from checklists.items.words import listed, not_run, quoted
+from checklists.items.words import listed, not_run, placed, quoted
 from checklists.model import FigureTable, Finding, Verdict
 from oracle.evidence import BaselineEvidence, BudgetEvidence, DispatchBudget
 
@@ -30,7 +30,8 @@ def dispatches_fit(e: BaselineEvidence) -> Finding:
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=(*faults, *unknown))
     if unknown:
         return Finding(verdict=Verdict.NOT_RUN, summary=missing, figures=figures, subjects=unknown)
-    parts = [f"{len(array)} dispatches on {b.device} fit" if len(array) > 1 else f"one dispatch fits {b.device}"]
+    fits = "every one on the array fits" if len(array) > 1 else "the one on the array fits"
+    parts = [f"{placed(b.dispatches)}: {fits} {b.device}"]
     if b.cuts:
         parts.append(f"cut at {listed(b.cuts)}")
     parts += [

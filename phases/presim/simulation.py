@@ -88,9 +88,9 @@ def run_whole(bench: Bench, handed: Sequence[Mapping[str, Array]], *, schedules:
         schedules: seeded ones beside round-robin.
     """
     design = bench.design
-    fills = _ends(design, "fill")
+    fills = host_ends(design, "fill")
     inputs = [{name: host_form(row[name], fifo) for name, fifo in fills.items() if name in row} for row in handed]
-    drains = _ends(design, "drain")
+    drains = host_ends(design, "drain")
     outputs = [
         {name: host_form(row[name], fifo) for name, fifo in drains.items() if name in row} for row in bench.tensors
     ]
@@ -99,7 +99,7 @@ def run_whole(bench: Bench, handed: Sequence[Mapping[str, Array]], *, schedules:
         arrays=bench.constants,
         inputs=inputs,
         outputs=outputs,
-        fifos=[_expected(design, row) for row in bench.streams],
+        fifos=[expected_of(design, row) for row in bench.streams],
     )
     result = simulate(design, data=data, options=SimOptions(schedules=schedules))
     return Run(result=result, uncompared=_uncompared(bench, design, result), fifos=_names(design))
@@ -115,7 +115,7 @@ def run_piece(bench: Bench, piece: Piece, *, inferences: int = 1, schedules: int
         kernels=_kernels(piece.design),
         arrays=bench.constants,
         inputs=[{name: row[name] for name in piece.fed} for row in rows],
-        fifos=[_expected(piece.design, row) for row in rows],
+        fifos=[expected_of(piece.design, row) for row in rows],
     )
     result = simulate(piece.design, data=data, options=SimOptions(schedules=schedules))
     return Run(result=result, uncompared=_uncompared(bench, piece.design, result), fifos=_names(piece.design))
@@ -124,7 +124,7 @@ def run_piece(bench: Bench, piece: Piece, *, inferences: int = 1, schedules: int
 def handed_on(bench: Bench, result: SimResult) -> list[dict[str, Array]]:
     """Tensors that the host got of each inference, (*shape); the oracle's where it got none."""
     found: list[dict[str, Array]] = []
-    drains = _ends(bench.design, "drain")
+    drains = host_ends(bench.design, "drain")
     outputs = next((d.outputs for d in bench.manifest.dispatches if d.name == bench.design.dispatch), ())
     for index, row in enumerate(bench.tensors):
         got = result.outputs[index] if index < len(result.outputs) else {}
@@ -187,13 +187,14 @@ def _kernels(design: Design) -> dict[str, Any]:
     return {kernel.name: KERNELS[kernel.type] for kernel in design.kernels}
 
 
-def _ends(design: Design, direction: str) -> dict[str, Fifo]:
+def host_ends(design: Design, direction: str) -> dict[str, Fifo]:
     """Host tensors with a fifo that moves them."""
     fifos = {f.name: f for f in design.fifos}
     return {t.tensor: fifos[t.fifo] for t in reversed(design.sequence) if t.direction == direction}
 
 
-def _expected(design: Design, row: Streams) -> dict[str, Array]:
+def expected_of(design: Design, row: Streams) -> dict[str, Array]:
+    """What consumers of every fifo hold, (objects, elements), where it is known."""
     found = {}
     for fifo in design.fifos:
         objects = held(fifo, row[fifo.name]) if fifo.name in row else None
