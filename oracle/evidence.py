@@ -6,7 +6,12 @@ None (or an empty tuple) means "not run"; an item must then say NOT_RUN, never P
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from fractions import Fraction
+from typing import Final, Literal
+
+FLOAT_TOLERANCE: Final = Fraction(1, 10**5)
+"""Tolerance of float outputs that are not dequantised integers, relative to the largest value of the feed or to the
+largest term inside a host function, and distance to a tie where codes are made of such floats."""
 
 ComparisonKind = Literal["disable_all", "dump", "dump_op", "file_op", "random_op"]
 
@@ -26,9 +31,10 @@ class Mismatch:
 class TensorComparison:
     """One tensor against onnxruntime.
 
-    mismatches = near_ties + reference_inexact + unexplained. `near_ties`: exact value within 1e-6 relative
-    of a rounding tie and codes adjacent; `reference_inexact`: proved bound above 2**24 and the oracle
-    equals the exact rational.
+    mismatches = near_ties + within_tolerance + reference_inexact + unexplained. `near_ties`: exact value within 1e-6
+    relative of a rounding tie and codes adjacent; `within_tolerance`: floats (and codes made of floats that a host
+    function computed) that differ by no more than `FLOAT_TOLERANCE`; `reference_inexact`: proved bound above 2**24 and
+    the oracle equals the exact rational.
     """
 
     tensor: str
@@ -40,6 +46,7 @@ class TensorComparison:
     reference_inexact: int
     unexplained: int
     first: Mismatch | None = None
+    within_tolerance: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +92,11 @@ class Comparison:
     def near_ties(self) -> int:
         """Differing elements explained by a rounding tie."""
         return sum(t.near_ties for t in self.tensors)
+
+    @property
+    def within_tolerance(self) -> int:
+        """Differing floats, and codes made of them, within the tolerance of floats."""
+        return sum(t.within_tolerance for t in self.tensors)
 
     @property
     def reference_inexact(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import click
 
+from checklists.items.words import counted
 from checklists.model import CheckItem
 from manifest.device import DEVICES, Device, load_device
 from manifest.opset import OPSET, YES, OpRow
@@ -125,7 +126,7 @@ def command(check: bool) -> int:
     faults = stale(ROOT) + error_faults(ROOT)
     for fault in faults:
         click.echo(fault)
-    click.echo(f"{len(generated())} documents, {len(faults)} faults")
+    click.echo(f"{counted(len(generated()), 'document')}, {counted(len(faults), 'fault')}")
     return GATE_NOT_PASSED if faults else OK
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from checklists.items.words import NO_DATA, SHOWN, listed, not_run, percent, quoted
+from checklists.items.words import NO_DATA, SHOWN, counted, listed, not_run, percent, quoted
 from checklists.model import FigureTable, Finding, Verdict, number
 from oracle.evidence import AccuracyEvidence, BaselineEvidence, InputRange
 
@@ -69,9 +69,8 @@ def _accuracy_verdict(a: AccuracyEvidence) -> tuple[Verdict, str]:
     if a.sqnr_db is not None:
         return _by_outputs(a)
     if a.labels and a.accuracy is not None and share is not None:
-        words = (
-            f"accuracy {percent(a.accuracy)} on {a.samples} samples, at least the commonest label's {percent(share)}"
-        )
+        words = f"accuracy {percent(a.accuracy)} on {counted(a.samples, 'sample')}, "
+        words += f"at least the commonest label's {percent(share)}"
         words += "; no float meaning to compare with"
         return (Verdict.PASS if a.accuracy >= share else Verdict.FAIL), words
     return Verdict.NOT_RUN, "neither a float meaning nor labels to compare the outputs with"
@@ -82,7 +81,7 @@ def _by_drop(a: AccuracyEvidence, accuracy: float, float_accuracy: float) -> tup
     drop = float_accuracy - accuracy
     words = (
         f"accuracy {percent(accuracy)} against {percent(float_accuracy)} of {a.against or 'the float model'} on "
-        f"{a.samples} samples: drop {percent(drop)}, at most {percent(a.max_accuracy_drop)}"
+        f"{counted(a.samples, 'sample')}: drop {percent(drop)}, at most {percent(a.max_accuracy_drop)}"
     )
     return (Verdict.PASS if drop <= a.max_accuracy_drop + SLACK else Verdict.FAIL), words
 
@@ -93,7 +92,9 @@ def _by_outputs(a: AccuracyEvidence) -> tuple[Verdict, str]:
         return Verdict.NOT_RUN, "outputs were not compared with a float meaning"
     good = a.sqnr_db >= a.min_sqnr_db - SLACK
     against = a.against or "the float model"
-    words = f"SQNR {a.sqnr_db:.2f} dB against {against} on {a.samples} samples, at least {a.min_sqnr_db:g} dB"
+    words = (
+        f"SQNR {a.sqnr_db:.2f} dB against {against} on {counted(a.samples, 'sample')}, at least {a.min_sqnr_db:g} dB"
+    )
     if a.cosine is not None:
         words += f"; cosine {a.cosine:.6f}"
     if a.top1_agreement is not None:
@@ -131,7 +132,7 @@ def inputs_in_range(e: BaselineEvidence) -> Finding:
     if gaps:
         return Finding(verdict=Verdict.NOT_RUN, summary=words, figures=figures, subjects=tuple(gaps))
     told = ", ".join(f"{quoted(i.name)} {i.minimum:g}..{i.maximum:g}" for i in e.inputs)
-    summary = f"data within range: {told}; {sum(i.clipped for i in e.inputs)} elements clipped"
+    summary = f"data within range: {told}; {counted(sum(i.clipped for i in e.inputs), 'element')} clipped"
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
 
 
@@ -181,7 +182,9 @@ def _against_quantised(i: InputRange) -> str:
     beyond = max(i.maximum - high, low - i.minimum) / (high - low)
     share = i.clipped / i.elements
     if (share > MAX_CLIPPED and beyond > EDGE) or beyond > FAR:
-        return f"{i.clipped} of {i.elements} elements clipped: {said}{_trap(i.minimum, i.maximum, low, high)}"
+        return (
+            f"{i.clipped} of {counted(i.elements, 'element')} clipped: {said}{_trap(i.minimum, i.maximum, low, high)}"
+        )
     if not i.used_codes_fraction >= _minimum_share(i):
         used = f"only {i.used_codes_fraction:.4f} of the range used: {said}"
         return used + _trap(i.minimum, i.maximum, low, high)

@@ -227,7 +227,9 @@ def dispatches_concatenate(e: BaselineEvidence) -> Finding:
     if not b.dispatches:
         return not_run("the manifest has no dispatch")
     if len(b.dispatches) == 1:
-        return Finding(verdict=Verdict.NOT_APPLICABLE, summary=f"{placed(b.dispatches)}: nothing to concatenate", figures=figures)
+        return Finding(
+            verdict=Verdict.NOT_APPLICABLE, summary=f"{placed(b.dispatches)}: nothing to concatenate", figures=figures
+        )
     if b.lost:
         summary = f"a dispatch reads {listed(b.lost)}, and no dispatch before it hands that on"
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=b.lost)
@@ -266,5 +268,7 @@ def kernel_numbers_exact(e: BaselineEvidence) -> Finding:
         )
     if not k.ops:
         return Finding(verdict=Verdict.NOT_APPLICABLE, summary="0 ops are rescaled", figures=figures)
-    summary = f"{counted(k.ops, 'op')}; {counted(k.accumulators, 'accumulator')}, each rounded as exact arithmetic rounds it"
+    summary = (
+        f"{counted(k.ops, 'op')}; {counted(k.accumulators, 'accumulator')}, each rounded as exact arithmetic rounds it"
+    )
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)

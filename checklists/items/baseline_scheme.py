@@ -1,6 +1,6 @@
 """Baseline items about the scheme and the manifest itself: BL001, BL002, BL005, BL006, BL007."""
 
-from checklists.items.words import listed, not_run, quoted
+from checklists.items.words import counted, listed, not_run, quoted
 from checklists.model import FigureTable, Finding, Verdict
 from oracle.evidence import BaselineEvidence
 
@@ -20,7 +20,9 @@ def scheme_locked(e: BaselineEvidence) -> Finding:
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=s.unlocked)
     if not s.tensors:
         return not_run("the manifest has no quantised tensor")
-    return Finding(verdict=Verdict.PASS, summary=f"{s.tensors} tensors, each with type and scale", figures=figures)
+    return Finding(
+        verdict=Verdict.PASS, summary=f"{counted(s.tensors, 'tensor')}, each with type and scale", figures=figures
+    )
 
 
 def power_of_two_verified(e: BaselineEvidence) -> Finding:
@@ -41,15 +43,17 @@ def power_of_two_verified(e: BaselineEvidence) -> Finding:
     if s.scales <= 0:
         return not_run("no scale was looked at")
     if bool(others) != bool(s.exceptions) or others < len(s.exceptions):
-        counts = f"{others} of {s.scales} scales are not 2**k"
-        summary = f"{counts}, but {len(s.exceptions)} tensors are listed: count or list is wrong"
+        counts = f"{others} of {counted(s.scales, 'scale')} not 2**k"
+        summary = f"{counts}, but {counted(len(s.exceptions), 'tensor')} listed: count or list is wrong"
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=s.exceptions)
     if others == 0:
-        return Finding(verdict=Verdict.PASS, summary=f"all {s.scales} scales are exactly 2**k", figures=figures)
+        return Finding(
+            verdict=Verdict.PASS, summary=f"{counted(s.scales, 'scale')}, each exactly 2**k", figures=figures
+        )
     if s.claims_power_of_two:
         summary = f"power-of-two scales are claimed, but {others} of {s.scales} are not, in {listed(s.exceptions)}"
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=s.exceptions)
-    summary = f"no power-of-two claim: {others} of {s.scales} scales are not 2**k, in {listed(s.exceptions)}"
+    summary = f"no power-of-two claim: {others} of {counted(s.scales, 'scale')} not 2**k, in {listed(s.exceptions)}"
     return Finding(verdict=Verdict.NOT_APPLICABLE, summary=summary, figures=figures)
 
 
@@ -98,7 +102,11 @@ def layouts_round_trip(e: BaselineEvidence) -> Finding:
         )
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=m.layout_misplaced)
     if m.layouts:
-        return Finding(verdict=Verdict.PASS, summary=f"{m.layouts} layouts give their array back", figures=figures)
+        return Finding(
+            verdict=Verdict.PASS,
+            summary=f"{counted(m.layouts, 'layout')}, packed and unpacked without change",
+            figures=figures,
+        )
     if accumulating_ops(e):
         return not_run(f"no layout was tried, though {listed(accumulating_ops(e))} has weights")
     return Finding(verdict=Verdict.NOT_APPLICABLE, summary="no op has weights: 0 layouts", figures=figures)
@@ -109,15 +117,15 @@ def accumulator_proved(e: BaselineEvidence) -> Finding:
 
     The limit: bound <= 2**(bits - 1) - 1, and no made-up input (codes that follow the signs of the weights) reaches
     beyond the bound. FAIL names the op, its bound and its width or what was reached. NOT_APPLICABLE where no op
-    accumulates; NOT_RUN where one does and has no bound, or no input was tried on any.
+    accumulates; NOT_RUN where one does and has no bound, or where no input was tried on one that has a bound.
     """
     bounded = {a.op for a in e.accumulators}
     unproved = tuple(op for op in accumulating_ops(e) if op not in bounded)
     over = [a for a in e.accumulators if not 0 <= a.bound < 1 << (a.bits - 1)]
     beyond = [a for a in e.accumulators if a.reached is not None and a.reached > a.bound]
-    tried = [a for a in e.accumulators if a.reached is not None]
+    untried = tuple(a.op for a in e.accumulators if a.reached is None)
     figures: dict[str, int] = {"ops": len(e.accumulators), "over": len(over), "unproved": len(unproved)}
-    figures |= {"tried": len(tried), "reached_beyond": len(beyond)}
+    figures |= {"tried": len(e.accumulators) - len(untried), "reached_beyond": len(beyond)}
     if e.accumulators:
         tightest = max(e.accumulators, key=lambda a: a.bound.bit_length() - a.bits)
         figures |= {"largest_bound": tightest.bound, "bits": tightest.bits}
@@ -143,9 +151,14 @@ def accumulator_proved(e: BaselineEvidence) -> Finding:
         return Finding(verdict=Verdict.NOT_RUN, summary=summary, figures=figures, subjects=unproved)
     if not e.accumulators:
         return Finding(verdict=Verdict.NOT_APPLICABLE, summary="no op accumulates", figures=figures)
-    if not tried:
-        return not_run("no bound was held against an input")
-    summary = f"{len(e.accumulators)} ops; the fullest reaches {figures['largest_bound']} of {figures['bits']} bits"
+    if untried:
+        summary = f"no made-up input was tried on {listed(untried)}, so that the bound stands alone"
+        return Finding(verdict=Verdict.NOT_RUN, summary=summary, figures=figures, subjects=untried)
+    bits = figures["bits"]
+    summary = (
+        f"{counted(len(e.accumulators), 'op')}, made-up inputs stay within each bound; the fullest can reach "
+        f"{figures['largest_bound']} of {(1 << (bits - 1)) - 1} ({bits} bits)"
+    )
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
 
 

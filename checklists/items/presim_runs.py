@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from checklists.items.words import listed, not_run, quoted
+from checklists.items.words import counted, listed, not_run, quoted
 from checklists.model import FigureTable, Finding, Verdict
 from presim.evidence import PresimEvidence, RunEvidence
 
@@ -103,7 +103,8 @@ def no_hang(e: PresimEvidence) -> Finding:
         return _named(Verdict.NOT_RUN, few, words, figures, "dispatch")
     if missing:
         return _missing(missing, figures, "dispatch")
-    summary = f"no hang in {len(e.full)} dispatches under {figures['schedules']} schedules each (simulated)"
+    runs = counted(len(e.full), "dispatch", "dispatches")
+    summary = f"no hang in {runs} under {figures['schedules']} schedules each (simulated)"
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
 
 
@@ -135,7 +136,8 @@ def accesses_and_leftovers(e: PresimEvidence) -> Finding:
     missing = tuple(d for d in e.dispatches if d not in {run.dispatch for run in ended})
     if missing:
         return _missing(missing, figures, "dispatch")
-    summary = f"every access of {len(ended)} dispatches holds, {len(left)} leftovers do not grow (simulated)"
+    runs, rest = counted(len(ended), "dispatch", "dispatches"), counted(len(left), "leftover")
+    summary = f"every access of {runs} holds, {rest} without growth (simulated)"
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
 
 

@@ -80,8 +80,8 @@ def prepare(op: Op, scope: Scope) -> Plan:
     def run(values: Values, _: Any) -> Array:
         with np.errstate(all="ignore"):
             result = function([_feeds_first(scope, values, name) for name in op.inputs if name])
-        kind = np.int64 if scope.tensors[op.outputs[0]].dtype == "int64" else np.float32
-        return np.moveaxis(result.astype(kind), 0, -1)
+            kind = np.int64 if scope.tensors[op.outputs[0]].dtype == "int64" else np.float32
+            return np.moveaxis(result.astype(kind), 0, -1)
 
     return Plan(run=run)
 

@@ -14,21 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from manifest.model import QRANGE, Op, Tensor
-from oracle.evidence import Mismatch
+from oracle.evidence import FLOAT_TOLERANCE, Mismatch
 from oracle.reference.causes import guess
 from oracle.reference.exact import Term
+from oracle.reference.host_noise import float_noise
 from oracle.reference.plan import FLOAT_EXACT_BOUND, has_one_meaning
 from oracle.reference.sample import Sample, StageRun, code_of, part, terms_at
 from oracle.reference.tally import Judged
 
 Array = npt.NDArray[Any]
-Explanation = Literal["near_tie", "inexact", "unexplained"]
+Explanation = Literal["near_tie", "tolerated", "inexact", "unexplained"]
 
 TIE_RELATIVE: Final = Fraction(1, 10**6)
 """How near to a tie, relative to what onnxruntime summed, an element may lie."""
-FLOAT_TOLERANCE: Final = Fraction(1, 10**5)
-"""Tolerance of float outputs that are not dequantised integers, relative to the largest value of the feed, and
-distance to a tie where codes are made of such floats."""
+HOST_CODE_NOISE: Final = 1e-6
+"""Error of one host function, as a share of the largest term inside it, where codes are made of its floats."""
 MAX_JUDGED: Final = 20_000
 """Elements of one tensor in one chunk that are recomputed with rationals; the rest counts as unexplained."""
 _SAMPLE: Final = 48
@@ -107,6 +107,7 @@ def judge_codes(run: StageRun, name: str, expected: Array, got: Array) -> Judged
     return Judged(
         elements=expected.size,
         near_ties=kinds.count("near_tie"),
+        within_tolerance=kinds.count("tolerated"),
         reference_inexact=kinds.count("inexact"),
         unexplained=kinds.count("unexplained") + left,
         first=_first(sample, kinds),
@@ -122,8 +123,9 @@ def judge_floats(run: StageRun, name: str, expected: Array, got: Array, *, bit_e
         expected: onnxruntime's values, (F, *shape) float32.
         got: the oracle's values.
         bit_equal: the values are dequantised integers: any difference is unexplained. Otherwise differences up to
-            `FLOAT_TOLERANCE` relative to the largest value of the feed count as `near_ties`, and so does what float32
-            sums leave of large terms that cancel, where the oracle's value is the exact one.
+            `FLOAT_TOLERANCE` relative to the largest value of the feed, or to the largest term inside a host function,
+            count as `within_tolerance`, and so does what float32 sums leave of large terms that cancel, where the
+            oracle's value is the exact one.
     """
     if expected.shape != got.shape or expected.dtype != got.dtype:
         return _wrong_form(run, expected, got)
@@ -137,8 +139,10 @@ def judge_floats(run: StageRun, name: str, expected: Array, got: Array, *, bit_e
         finite = np.isfinite(expected) & np.isfinite(got)
         size = np.max(np.abs(expected), axis=axes, keepdims=True, initial=0.0, where=finite)
         with np.errstate(invalid="ignore"):
-            near = np.abs(expected.astype(np.float64) - got) <= float(FLOAT_TOLERANCE) * size
-        far = ~same & ~(near & finite)
+            distance = np.where(finite, np.abs(expected.astype(np.float64) - got), np.inf)
+        far = ~same & (distance > float(FLOAT_TOLERANCE) * size)
+        if far.any() and has_host_function(run):
+            far &= distance > float_noise(run, name, float(FLOAT_TOLERANCE))
         for place in np.argwhere(far)[:MAX_JUDGED]:
             far[tuple(place)] = not _is_cancelled(run, name, place, expected, got)
     index = np.argwhere(far if far.any() else ~same)[0]
@@ -153,8 +157,13 @@ def judge_floats(run: StageRun, name: str, expected: Array, got: Array, *, bit_e
     )
     unexplained = int(far.sum())
     return Judged(
-        elements=expected.size, near_ties=int((~same).sum()) - unexplained, unexplained=unexplained, first=first
+        elements=expected.size, within_tolerance=int((~same).sum()) - unexplained, unexplained=unexplained, first=first
     )
+
+
+def has_host_function(run: StageRun) -> bool:
+    """Whether a stage computes in float32 beyond the edge of the graph."""
+    return any(op.where == "host" and op.type not in ("QuantizeLinear", "DequantizeLinear") for op in run.ops())
 
 
 def _is_cancelled(run: StageRun, name: str, place: npt.NDArray[Any], expected: Array, got: Array) -> bool:
@@ -232,17 +241,40 @@ def _explain(sample: Sample, rules: Rules) -> list[Explanation]:
         return ["unexplained"] * len(sample.terms)
     zero_point, limits = sample.zero_point, sample.limits
     kinds: list[Explanation] = []
-    for term, expected, got in zip(sample.terms, sample.expected, sample.got, strict=True):
+    noise = _noise_in_codes(sample) if rules.functions else np.zeros(len(sample.terms))
+    for i, (term, expected, got) in enumerate(zip(sample.terms, sample.expected, sample.got, strict=True)):
         is_exact = term is not None and (rules.functions or got == code_of(term.value, zero_point, limits))
         if term is None or not is_exact:
             kinds.append("unexplained")
         elif rules.ties and is_near_tie(term, expected - zero_point, got - zero_point, rules.tolerance):
-            kinds.append("near_tie")
+            kinds.append("tolerated" if rules.functions else "near_tie")
+        elif rules.functions and _is_reached(term.value, float(noise[i]), (expected, got), zero_point, limits):
+            kinds.append("tolerated")
         elif rules.inexact and is_float_noise(term, expected - zero_point):
             kinds.append("inexact")
         else:
             kinds.append("unexplained")
     return kinds
+
+
+def _noise_in_codes(sample: Sample) -> Array:
+    """What the float that a QuantizeLinear reads may be off by, in output codes, one per element."""
+    source, quant = sample.op.inputs[0], sample.tensor.quant
+    if sample.op.type != "QuantizeLinear" or quant is None or source not in sample.run.made:
+        return np.zeros(len(sample.terms))
+    noise = float_noise(sample.run, source, HOST_CODE_NOISE) / quant.scales[0]
+    result: Array = noise[tuple(sample.indices.T)]
+    return result
+
+
+def _is_reached(
+    value: Fraction, noise: float, codes: tuple[int, int], zero_point: int, limits: tuple[int, int]
+) -> bool:
+    """Whether both codes are roundings of values that lie within the noise of the oracle's."""
+    if not np.isfinite(noise):
+        return False
+    low, high = (code_of(value + end, zero_point, limits) for end in (-Fraction(noise), Fraction(noise)))
+    return low <= min(codes) and max(codes) <= high
 
 
 def is_near_tie(term: Term, expected: int, got: int, tolerance: Fraction = TIE_RELATIVE) -> bool:
@@ -285,6 +317,7 @@ def _first(sample: Sample, kinds: Sequence[Explanation]) -> Mismatch:
 
 _EXPLAINED: Final[dict[Explanation, str]] = {
     "near_tie": "rounding tie: float noise of onnxruntime decides",
+    "tolerated": "float noise of a host function",
     "inexact": "reference inexact above 2^24",
 }
 

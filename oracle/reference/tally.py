@@ -7,13 +7,14 @@ from oracle.evidence import Mismatch, TensorComparison
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What one chunk showed for one tensor; mismatches = near_ties + reference_inexact + unexplained.
+    """What one chunk showed for one tensor; its mismatches are the sum of all but `elements`.
 
     `first` is the first unexplained element, else the first explained one.
     """
 
     elements: int
     near_ties: int = 0
+    within_tolerance: int = 0
     reference_inexact: int = 0
     unexplained: int = 0
     first: Mismatch | None = None
@@ -28,6 +29,7 @@ class Tally:
     op_type: str
     elements: int = 0
     near_ties: int = 0
+    within_tolerance: int = 0
     reference_inexact: int = 0
     unexplained: int = 0
     first: Mismatch | None = None
@@ -37,6 +39,7 @@ class Tally:
         """Count one chunk in."""
         self.elements += judged.elements
         self.near_ties += judged.near_ties
+        self.within_tolerance += judged.within_tolerance
         self.reference_inexact += judged.reference_inexact
         self.unexplained += judged.unexplained
         worse = bool(judged.unexplained) and not self._first_is_unexplained
@@ -51,8 +54,9 @@ class Tally:
             op=self.op,
             op_type=self.op_type,
             elements=self.elements,
-            mismatches=self.near_ties + self.reference_inexact + self.unexplained,
+            mismatches=self.near_ties + self.within_tolerance + self.reference_inexact + self.unexplained,
             near_ties=self.near_ties,
+            within_tolerance=self.within_tolerance,
             reference_inexact=self.reference_inexact,
             unexplained=self.unexplained,
             first=self.first,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from checklists.items.words import counted
 from manifest.device import load_device
 from manifest.errors import Problem, RefusedError
 from phases import cli
@@ -44,7 +45,9 @@ def draw(port: Path, dispatch: str | None, out: Path | None) -> int:
         raise RefusedError((Problem(code="DRAW-UNWRITABLE", where=str(target), what=what),)) from error
     fifos = sum(len(design.fifos) for design in designs)
     cores = sum(len(design.workers) for design in designs)
-    click.echo(f"{len(designs)} dispatches, {cores} cores, {fifos} fifos: {target}")
+    click.echo(
+        f"{counted(len(designs), 'dispatch', 'dispatches')}, {counted(cores, 'core')}, {counted(fifos, 'fifo')}: {target}"
+    )
     return OK
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from checklists.items.words import counted
 from manifest.errors import Problem, RefusedError
 from manifest.io import write_npz
 from phases import cli
@@ -44,8 +45,8 @@ def oracle(port: Path, inputs: Path, outputs: Path, all_tensors: bool, arithmeti
     write_npz(outputs, results)
     for note in feeds.notes:
         click.echo(f"note: {note}")
-    form = f"{feeds.count} feeds" if feeds.leading else "one feed in the model's exact shape"
-    click.echo(f"{len(results)} tensors, {form}, {arithmetic} arithmetic: {outputs}")
+    form = counted(feeds.count, "feed") if feeds.leading else "one feed in the model's exact shape"
+    click.echo(f"{counted(len(results), 'tensor')}, {form}, {arithmetic} arithmetic: {outputs}")
     return OK
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from checklists.items.words import counted
 from checklists.model import GateReport, one_line
 from manifest.model import Dispatch, Manifest
 from phases.reports.ranges import range_row
@@ -49,4 +50,4 @@ def render_html(gates: Sequence[GateReport], manifest: Manifest, tables: Sequenc
 
 def dispatch_words(dispatch: Dispatch) -> str:
     """What a dispatch hands on, in words."""
-    return f"{len(dispatch.ops)} ops on {'the array' if dispatch.where == 'npu' else 'the host'}"
+    return f"{counted(len(dispatch.ops), 'op')} on {'the array' if dispatch.where == 'npu' else 'the host'}"

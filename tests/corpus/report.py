@@ -39,6 +39,7 @@ class Row:
     elements: int
     mismatches: int
     near_ties: int
+    within_tolerance: int
     reference_inexact: int
     unexplained: int
     target_deviating: int
@@ -87,6 +88,7 @@ def run(model: Path, port: Path) -> Row:
         elements=figures.get("elements", 0),
         mismatches=figures.get("mismatches", 0),
         near_ties=figures.get("near_ties", 0),
+        within_tolerance=figures.get("floats_within_tolerance", 0),
         reference_inexact=figures.get("reference_inexact", 0),
         unexplained=figures.get("unexplained", 0),
         target_deviating=items.get("BL011", {}).get("figures", {}).get("deviating", 0),
@@ -97,11 +99,13 @@ def run(model: Path, port: Path) -> Row:
 
 def table(rows: list[Row]) -> str:
     """The rows as Markdown; seconds are left out, they are no property of a file."""
-    counts = ("elements", "mismatches", "near ties", "reference inexact", "unexplained", "target deviates")
+    found = ("elements", "mismatches", "near ties", "floats within tolerance")
+    counts = (*found, "reference inexact", "unexplained", "target deviates")
     columns = ("file", "exit", "gate", *counts, "open items or refusal")
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     for row in rows:
-        numbers = (row.elements, row.mismatches, row.near_ties, row.reference_inexact, row.unexplained)
+        explained = (row.near_ties, row.within_tolerance, row.reference_inexact)
+        numbers = (row.elements, row.mismatches, *explained, row.unexplained)
         cells = [row.file, str(row.exit_code), row.verdict, *(f"{n:,}" for n in (*numbers, row.target_deviating))]
         lines.append(f"| {' | '.join([*cells, row.refusal or ' '.join(row.open_items)])} |")
     return "\n".join(lines) + "\n"

@@ -60,13 +60,13 @@ def test_these_terms_cancel() -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_an_error_within_that_of_the_sum_is_explained(sign: int) -> None:
     found = judged(EXACT, np.float32(sign * LIMIT * 0.999))
-    assert (found.near_ties, found.unexplained) == (1, 0)
+    assert (found.within_tolerance, found.unexplained) == (1, 0)
 
 
 @pytest.mark.parametrize("theirs", [LIMIT * 1.001, -LIMIT * 1.001, 1.0, np.nan, np.inf])
 def test_one_beyond_it_is_not(theirs: float) -> None:
     found = judged(EXACT, np.float32(theirs))
-    assert (found.near_ties, found.unexplained) == (0, 1)
+    assert (found.within_tolerance, found.unexplained) == (0, 1)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])

@@ -24,7 +24,7 @@ def budget(good: BaselineEvidence) -> Budget:
 def test_BL004_passes_at_every_limit(budget: Budget) -> None:
     finding = budget()
     assert finding.verdict is Verdict.PASS
-    assert finding.summary == "one dispatch fits npu2"
+    assert finding.summary == "1 dispatch: the one on the array fits npu2"
 
 
 @pytest.mark.parametrize(

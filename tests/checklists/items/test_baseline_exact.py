@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from checklists.items.baseline_budget import dispatches_fit
 from checklists.items.baseline_exact import (
     dispatches_concatenate,
     exact_full_model,
@@ -60,8 +61,20 @@ def test_BL008_BL009_pass_when_each_difference_is_explained(good: BaselineEviden
     finding = judge(put(good, first_row(good.comparisons[0], mismatches=3, near_ties=1, reference_inexact=2)))
     assert finding.verdict is Verdict.PASS
     assert (finding.figures["near_ties"], finding.figures["reference_inexact_above_2_24"]) == (1, 2)
-    assert "1 near ties" in finding.summary
+    assert "1 near tie," in finding.summary
     assert "above 2^24: 2 elements" in finding.summary
+
+
+@BOTH
+def test_BL008_BL009_count_floats_within_tolerance_apart_from_near_ties(
+    good: BaselineEvidence, judge: Judge, put: Put
+) -> None:
+    finding = judge(put(good, first_row(good.comparisons[0], mismatches=5, near_ties=2, within_tolerance=3)))
+    assert finding.verdict is Verdict.PASS
+    assert (finding.figures["near_ties"], finding.figures["floats_within_tolerance"]) == (2, 3)
+    assert "2 near ties, 3 floats within 1e-05 relative" in finding.summary
+    beyond = judge(put(good, first_row(good.comparisons[0], mismatches=6, near_ties=2, within_tolerance=3)))
+    assert beyond.verdict is Verdict.FAIL
 
 
 @BOTH
@@ -101,10 +114,10 @@ def test_BL008_BL009_one_sample_of_one_element_of_one_tensor_is_enough(
 @BOTH
 def test_BL008_BL009_say_how_many_more_tensors_differ(good: BaselineEvidence, judge: Judge, put: Put) -> None:
     one = first_row(good.comparisons[0], mismatches=1, unexplained=1)
-    assert "more tensors" not in judge(put(good, one)).summary
+    assert "more tensor" not in judge(put(good, one)).summary
     both = replace(one, tensors=tuple(replace(t, mismatches=1, unexplained=1) for t in one.tensors))
     finding = judge(put(good, both))
-    assert "1 more tensors differ" in finding.summary
+    assert "1 more tensor differs" in finding.summary
     assert finding.subjects == ("conv_out", "gemm_out")
 
 
@@ -305,6 +318,18 @@ def test_BL013_is_not_applicable_with_one_dispatch_only(good: BaselineEvidence) 
     assert dispatches_concatenate(cut(good, 0, 0, count=0)).verdict is Verdict.NOT_RUN
 
 
+def test_BL004_and_BL013_count_dispatches_alike(good: BaselineEvidence) -> None:
+    sound = cut(good, 7, 0)
+    edge = replace(sound.budget.dispatches[0], name="edge", where="host")
+    three = replace(sound, budget=replace(sound.budget, dispatches=(edge, sound.budget.dispatches[0], edge)))
+    words = "3 dispatches (1 on the array, 2 on the host)"
+    assert dispatches_concatenate(three).summary == f"{words} equal the whole on 7 elements"
+    assert dispatches_fit(three).summary.startswith(f"{words}: the one on the array fits npu2")
+    assert dispatches_concatenate(sound).summary.startswith("2 dispatches equal")
+    assert "every one on the array fits" in dispatches_fit(sound).summary
+    assert dispatches_concatenate(cut(good, 0, 0, count=1)).summary.startswith("1 dispatch:")
+
+
 FAULT = KernelFault(tensor="conv_out", op="conv", op_type="Conv", what="multiplier 5 is not what the scales say, 6")
 
 
@@ -322,7 +347,7 @@ def test_BL014_passes_without_a_fault_and_fails_with_one(good: BaselineEvidence)
 def test_BL014_counts_further_ops(good: BaselineEvidence) -> None:
     faults = (FAULT, replace(FAULT, tensor="gemm_out", op="gemm"))
     finding = kernel_numbers_exact(replace(good, kernel=KernelEvidence(ops=2, accumulators=9, faults=faults)))
-    assert "; 1 more ops" in finding.summary
+    assert "; 1 more op" in finding.summary
     assert finding.subjects == ("conv_out", "gemm_out")
 
 

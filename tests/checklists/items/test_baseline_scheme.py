@@ -194,6 +194,16 @@ def test_BL007_passes_where_an_input_reaches_the_bound_and_fails_one_beyond(good
         assert words in finding.summary
 
 
-def test_BL007_is_not_run_where_no_bound_was_held_against_an_input(good: BaselineEvidence) -> None:
-    assert accumulator_proved(reach(good, ("conv", 9, None), ("gemm", 9, None))).verdict is Verdict.NOT_RUN
-    assert accumulator_proved(reach(good, ("conv", 9, 1), ("gemm", 9, None))).verdict is Verdict.PASS
+def test_BL007_is_not_run_where_one_bound_was_held_against_no_input(good: BaselineEvidence) -> None:
+    assert accumulator_proved(reach(good, ("conv", 9, 1), ("gemm", 9, 0))).verdict is Verdict.PASS
+    finding = accumulator_proved(reach(good, ("conv", 9, 1), ("gemm", 9, None)))
+    assert finding.verdict is Verdict.NOT_RUN
+    assert finding.subjects == ("gemm",)
+    assert "'gemm'" in finding.summary
+    assert finding.figures["tried"] == 1
+
+
+def test_BL007_says_bound_and_limit_in_one_unit(good: BaselineEvidence) -> None:
+    one = accumulator_proved(reach(good, ("conv", 900, 900), ("gemm", 5, 0))).summary
+    assert "2 ops" in one
+    assert "can reach 900 of 2147483647 (32 bits)" in one

@@ -31,7 +31,7 @@ def test_the_picture_lies_beside_the_port(port: Path, capsys: pytest.CaptureFixt
     before = contents(port)
     assert main(["draw", str(port)]) == 0
     picture = port.parent / "b.design.svg"
-    assert "1 dispatches, 7 cores" in capsys.readouterr().out
+    assert "1 dispatch, 7 cores" in capsys.readouterr().out
     assert {"trunk_fc", "b1_fc1", "b1_fc2", "b2_fc1", "b2_fc2", "b2_fc3"} <= names(picture, "worker")
     assert {"b2_fc1_out_q", "b2_fc2_out_q", "in_real_q", "branch1_q", "branch2_q"} <= names(picture, "fifo")
     assert contents(port) == before

@@ -44,7 +44,7 @@ def test_shows_verdict_items_and_decisions(gate: GateReport, manifest: Manifest)
         assert f"{item.code} {item.title} {item.verdict} {item.summary}" in text
     assert "because conv_out (owner ann, until 2031-01-01)" in text
     assert "measured on this host's CPU with onnxruntime" in text
-    assert "99 of 32 bits" in text
+    assert "99 of 2147483647 (32 bits)" in text
 
 
 def test_is_self_contained(gate: GateReport, manifest: Manifest) -> None:
