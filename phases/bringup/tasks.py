@@ -76,7 +76,7 @@ def tasks_of(benches: Mapping[str, Bench], units: Mapping[str, Sequence[Unit]]) 
 
 def _stage(bench: Bench, unit: Unit, order: int) -> Task:
     piece = cut(bench.design, unit.workers, bench.manifest, bench.counts)
-    return _piece_task(bench, piece, "stage", unit.name, order, (unit.name,), STAGE_INPUTS)
+    return _piece_task(bench, piece, kind="stage", order=order, parts=(unit.name,), inferences=STAGE_INPUTS)
 
 
 def _chain(bench: Bench, units: Sequence[Unit], numbers: Iterator[int]) -> list[Task]:
@@ -88,17 +88,18 @@ def _chain(bench: Bench, units: Sequence[Unit], numbers: Iterator[int]) -> list[
             workers |= unit.workers
             parts = (*parts, unit.name)
             piece = cut(bench.design, workers, bench.manifest, bench.counts)
-            found.append(_piece_task(bench, piece, "chain", unit.name, next(numbers), parts, CHAIN_INPUTS))
+            task = _piece_task(bench, piece, kind="chain", order=next(numbers), parts=parts, inferences=CHAIN_INPUTS)
+            found.append(task)
     return found
 
 
 def _piece_task(
-    bench: Bench, piece: Piece, kind: JobKind, name: str, order: int, parts: tuple[str, ...], inferences: int
+    bench: Bench, piece: Piece, *, kind: JobKind, order: int, parts: tuple[str, ...], inferences: int
 ) -> Task:
     rows = bench.streams[:inferences]
     drained = {t.tensor for t in piece.design.sequence if t.direction == "drain"}
     return Task(
-        name=name,
+        name=parts[-1],
         kind=kind,
         dispatch=bench.design.dispatch,
         order=order,

@@ -128,7 +128,7 @@ def handed_on(bench: Bench, result: SimResult) -> list[dict[str, Array]]:
     outputs = next((d.outputs for d in bench.manifest.dispatches if d.name == bench.design.dispatch), ())
     for index, row in enumerate(bench.tensors):
         got = result.outputs[index] if index < len(result.outputs) else {}
-        arrived = {n: _from_host(got[n], row[n], fifo) if n in got else row[n] for n, fifo in drains.items()}
+        arrived = {n: from_host(got[n], row[n], fifo) if n in got else row[n] for n, fifo in drains.items()}
         found.append({n: row[n] for n in outputs} | arrived)
     return found
 
@@ -219,7 +219,14 @@ def _uncompared(bench: Bench, design: Design, result: SimResult) -> tuple[str, .
     )
 
 
-def _from_host(flat: Array, like: Array, fifo: Fifo) -> Array:
+def from_host(flat: Array, like: Array, fifo: Fifo) -> Array:
+    """A tensor from the form in which the host holds it; inverse of `host_form`.
+
+    Args:
+        flat: object after object of the fifo's form.
+        like: has the tensor's shape and dtype.
+        fifo: that brings it in or out.
+    """
     shape = fifo.form or like.shape
     objects = flat.reshape(object_count(shape), *object_shape(shape))
     return from_objects(objects, shape).reshape(like.shape).astype(like.dtype)

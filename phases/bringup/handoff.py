@@ -1,0 +1,118 @@
+"""The hand-off between dispatches: every one fed with what the ones before really gave, host segments between them.
+
+Why a step of its own: dispatches that are exact alone still fail where one writes what the next does not read in the
+same form, and nothing but the hand-off shows it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bringup.evidence import StepEvidence
+from manifest.model import Dispatch, Manifest
+from oracle.run import Oracle
+from phases.bringup.engine import DONE, Engine
+from phases.bringup.tasks import Task, host_row
+from phases.presim.simulation import Bench, from_host, host_ends
+
+Array = NDArray[Any]
+Row = Mapping[str, Array]
+NAME: Final = "hand-off"
+
+
+def handoffs(manifest: Manifest) -> int:
+    """Places where one dispatch, or a host segment, hands tensors to the next."""
+    if not any(d.where == "npu" for d in manifest.dispatches):
+        return 0
+    return max(0, len(manifest.dispatches) - 1)
+
+
+class Handoff:
+    """Runs all dispatches in their order.
+
+    Args:
+        manifest: of the port.
+        oracle: computes host segments.
+        benches: by dispatch on the array.
+        tasks: whole dispatches, by name.
+        engine: runs them.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        oracle: Oracle,
+        benches: Mapping[str, Bench],
+        tasks: Mapping[str, Task],
+        engine: Engine,
+    ) -> None:
+        self.manifest = manifest
+        self.oracle = oracle
+        self.benches = benches
+        self.tasks = tasks
+        self.engine = engine
+
+    def run(self, feeds: Mapping[str, Array]) -> StepEvidence | None:
+        """The whole model on the inputs; None where not every dispatch was exact before.
+
+        Args:
+            feeds: by graph input, (F, *shape).
+        """
+        if any(("dispatch", name) not in self.engine.exact for name in self.tasks):
+            return None
+        count = len(next(iter(feeds.values())))
+        handed: list[dict[str, Array]] = [{n: a[i] for n, a in feeds.items()} for i in range(count)]
+        steps = []
+        for dispatch in self.manifest.dispatches:
+            if dispatch.where == "npu":
+                steps.append(self._on_array(dispatch, handed))
+                if steps[-1].status != DONE:
+                    break
+            else:
+                self._on_host(dispatch, handed)
+        return self._evidence(steps)
+
+    def _on_array(self, dispatch: Dispatch, handed: Sequence[dict[str, Array]]) -> StepEvidence:
+        bench, task = self.benches[dispatch.name], self.tasks[dispatch.name]
+        inputs = [host_row(bench.design, row, "fill") for row in handed]
+        step = self.engine.one(task, inputs)
+        self.engine.steps.pop()  # it is a part of the hand-off, not a run of the dispatch
+        drains = host_ends(bench.design, "drain")
+        for row, got, like in zip(handed, step.outcome.outputs, bench.tensors, strict=False):
+            row.update({n: from_host(got[n], like[n], fifo) for n, fifo in drains.items() if n in got})
+        return step.evidence
+
+    def _on_host(self, dispatch: Dispatch, handed: Sequence[dict[str, Array]]) -> None:
+        feeds = {name: np.stack([row[name] for row in handed]) for name in dispatch.inputs}
+        computed = self.oracle.run_ops(dispatch.ops, feeds, arithmetic="target", keep="stored")
+        for index, row in enumerate(handed):
+            row.update({name: computed[name][index] for name in dispatch.outputs})
+
+    def _evidence(self, steps: Sequence[StepEvidence]) -> StepEvidence:
+        """One step over all dispatches."""
+        wrong = next((s for s in steps if s.status != DONE or s.mismatches), steps[-1])
+        return StepEvidence(
+            name=NAME,
+            kind="handoff",
+            runs=self.engine.runs,
+            dispatch="",
+            order=len(self.engine.steps),
+            parts=tuple(d.name for d in self.manifest.dispatches),
+            added=(NAME,),
+            sources=tuple(sorted({pair for s in steps for pair in s.sources})),
+            status=wrong.status,
+            text=wrong.text,
+            inferences=min(s.inferences for s in steps),
+            distinct_inputs=min(s.distinct_inputs for s in steps),
+            real_inputs=min(s.real_inputs for s in steps),
+            canary_sha256=self.engine.site.canary_sha256,
+            schedules=min(s.schedules for s in steps),
+            boundaries=sum(s.boundaries for s in steps),
+            elements=sum(s.elements for s in steps),
+            mismatches=sum(s.mismatches for s in steps),
+            uncompared=tuple(n for s in steps for n in s.uncompared),
+            uniform=tuple(n for s in steps for n in s.uniform),
+            driver_status=wrong.driver_status,
+        )
