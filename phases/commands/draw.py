@@ -45,9 +45,8 @@ def draw(port: Path, dispatch: str | None, out: Path | None) -> int:
         raise RefusedError((Problem(code="DRAW-UNWRITABLE", where=str(target), what=what),)) from error
     fifos = sum(len(design.fifos) for design in designs)
     cores = sum(len(design.workers) for design in designs)
-    click.echo(
-        f"{counted(len(designs), 'dispatch', 'dispatches')}, {counted(cores, 'core')}, {counted(fifos, 'fifo')}: {target}"
-    )
+    counts = (counted(len(designs), "dispatch", "dispatches"), counted(cores, "core"), counted(fifos, "fifo"))
+    click.echo(f"{', '.join(counts)}: {target}")
     return OK
 
 
