@@ -2,12 +2,14 @@
 
 Everything here is predicted from the manifest and quoted device figures. Need: resident weights (bias, tables and
 per-channel scales included), window rows of every op, rows kept for paths that meet again. Have: 0.8 x (L1 - stack) x
-cores + 0.8 x memory tiles. Cuts are made at tensors that exist anyway and are rounded.
+cores + 0.8 x memory tiles. Cuts are made at tensors that exist anyway and are rounded. These figures are quick and
+propose the cuts; with the planner of phase 2 at hand (`placeable.planner`) every dispatch is one that it can place too.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from manifest.device import Device
@@ -16,8 +18,10 @@ from manifest.model import Dispatch, Manifest, Op, Where
 from manifest.opset import OPSET, op_key
 from oracle.evidence import DispatchBudget
 from phases.baseline.capacity import Capacity, Load, capacity_of, exceeds
+from phases.baseline.cutting import planned_cuts
 from phases.baseline.footprint import Footprint, Sizes, footprints
-from phases.baseline.partition import Graph, best_cuts, boundaries, live_at, segments
+from phases.baseline.partition import boundaries, graph_of, live_at, segments
+from phases.baseline.placeable import Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,11 @@ class BudgetPlan:
 
 
 def plan_dispatches(
-    manifest: Manifest, device: Device, cuts: tuple[str, ...] = (), host_ops: bool = False
+    manifest: Manifest,
+    device: Device,
+    cuts: tuple[str, ...] = (),
+    host_ops: bool = False,
+    refusal: Refusal | None = None,
 ) -> BudgetPlan:
     """Cut a model into dispatches.
 
@@ -50,11 +58,12 @@ def plan_dispatches(
         device: the budget.
         cuts: tensors at which a dispatch on the array has to end.
         host_ops: ops that the array cannot run may run on the host.
+        refusal: asks the planner about a run of ops; None = the quick budget alone decides.
 
     Raises:
         RefusedError: a cut names no tensor at which a dispatch can end, or an op needs `host_ops`.
     """
-    planner = _Planner(manifest, device)
+    planner = _Planner(manifest, device, refusal)
     if problems := (*_host_problems(manifest, host_ops=host_ops), *planner.cut_problems(cuts)):
         raise RefusedError(problems)
     parts = planner.parts(frozenset(cuts))
@@ -88,17 +97,13 @@ def _host_problems(manifest: Manifest, *, host_ops: bool) -> tuple[Problem, ...]
 class _Planner:
     """A manifest against a device: sizes, groups of ops by place, and the pieces that fit."""
 
-    def __init__(self, manifest: Manifest, device: Device) -> None:
+    def __init__(self, manifest: Manifest, device: Device, refusal: Refusal | None = None) -> None:
         self.manifest = manifest
+        self.refusal = refusal
         self.sizes = Sizes(manifest)
         self.capacity: Capacity = capacity_of(device)
         self.footprints: Mapping[str, Footprint] = footprints(manifest, device)
-        self.graph = Graph(
-            ops=manifest.ops,
-            constants=frozenset(t.name for t in manifest.tensors if t.array is not None),
-            outputs=frozenset(manifest.model.outputs),
-            uncuttable=frozenset(t.name for t in manifest.tensors if t.dtype == "exact"),
-        )
+        self.graph = graph_of(manifest)
         self.segments = segments(self.graph, manifest.model.inputs)
         ordered = [op for _, ops in self.segments for op in ops]
         self.order = {op.name: i for i, op in enumerate(ordered)}
@@ -151,18 +156,27 @@ class _Planner:
 
     def _fit(self, ops: tuple[Op, ...], end: str) -> list[_Part]:
         """One run of ops on the array, cut where it has to be."""
-        if not exceeds(self.budget("", ops)):
+        if not exceeds(self.budget("", ops)) and not self.refused(ops):
             return [_Part(where="npu", ops=ops, reason=end)]
         allowed = boundaries(self.graph, ops)
         live = live_at(self.graph, ops)
         cost = {p: (len(live[p - 1]), sum(self.sizes.tensor(n) for n in live[p - 1])) for p in allowed}
-        positions = [0, *best_cuts(len(ops), allowed, cost, lambda start: self._grow(ops, start)), len(ops)]
+        grow, ask = partial(self._grow, ops), lambda start, stop: bool(self.refused(ops[start:stop]))
+        positions = [0, *planned_cuts(len(ops), allowed, cost, grow, ask), len(ops)]
         pieces = [ops[a:b] for a, b in pairwise(positions)]
         reasons = [f"budget: with the next dispatch {self._excess(a + b)}" for a, b in pairwise(pieces)]
         return [_Part(where="npu", ops=o, reason=why) for o, why in zip(pieces, [*reasons, end], strict=True)]
 
     def _excess(self, ops: tuple[Op, ...]) -> str:
-        return exceeds(self.budget("", ops)) or "an op exceeds it alone"
+        if excess := exceeds(self.budget("", ops)):
+            return excess
+        return next((f"{p.what} ({p.code})" for p in self.refused(ops)), "an op exceeds it alone")
+
+    def refused(self, ops: tuple[Op, ...]) -> tuple[Problem, ...]:
+        """Why the planner cannot place a run of ops; () = it can, or nobody asks it."""
+        if self.refusal is None:
+            return ()
+        return self.refusal(tuple(op.name for op in ops), self.graph.entering(ops), self.graph.leaving(ops))
 
     def _grow(self, ops: tuple[Op, ...], start: int) -> Iterator[tuple[int, bool]]:
         load = Load(self.capacity)

@@ -6,7 +6,7 @@ Pure graph code: it knows no bytes but what `measure` and `live_bytes` tell it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from manifest.model import Op, Where
+from manifest.model import Manifest, Op, Where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,16 @@ class Graph:
         inside = {op.name for op in ops}
         read = {n for op in self.ops if op.name not in inside for n in self.reads(op)} | self.outputs
         return tuple(n for op in ops for n in op.outputs if n in read)
+
+
+def graph_of(manifest: Manifest) -> Graph:
+    """The graph of a manifest; unrounded values are not handed on."""
+    return Graph(
+        ops=manifest.ops,
+        constants=frozenset(t.name for t in manifest.tensors if t.array is not None),
+        outputs=frozenset(manifest.model.outputs),
+        uncuttable=frozenset(t.name for t in manifest.tensors if t.dtype == "exact"),
+    )
 
 
 def segments(graph: Graph, inputs: Sequence[str]) -> tuple[tuple[Where, tuple[Op, ...]], ...]:

@@ -20,6 +20,7 @@ from phases.baseline.budget import BudgetPlan, plan_dispatches
 from phases.baseline.data import Data, infer_shapes, load_data, open_data
 from phases.baseline.data_forms import DataFile, InputSpec
 from phases.baseline.options import BaselineOptions
+from phases.baseline.placeable import planner
 from phases.baseline.preprocessing import Preprocessing, preprocessing_from
 from phases.state import sha256_file
 
@@ -80,7 +81,9 @@ def prepare(options: BaselineOptions, progress: Progress) -> Prepared:
     else:
         prepared = _quantize(options, summary, file, preprocessing, progress)
     first, again, data, quantized, floats, notes = prepared
-    plan = plan_dispatches(first.manifest, device, options.cuts, options.host_ops)
+    progress("cutting into dispatches")
+    refusal = planner(first.manifest, device)
+    plan = plan_dispatches(first.manifest, device, options.cuts, options.host_ops, refusal)
     manifest = replace(first.manifest, dispatches=plan.dispatches)
     return Prepared(
         imported=replace(first, manifest=manifest),

@@ -1,8 +1,11 @@
 """From the manifest to placed designs, one per dispatch on the array."""
 
+import json
+
 from manifest.clearance import Clearance
 from manifest.device import Device
 from manifest.errors import Problem, RefusedError
+from phases.presim.remedy import Helper, asked_cuts
 from phases.presim.source import MANIFEST, Source
 from presim.design import Design
 from presim.directives import Directives
@@ -15,8 +18,10 @@ def plan_all(source: Source, device: Device, directives: Directives, clearance: 
 
     Raises:
         UpstreamError: the baseline gate does not speak for this manifest.
-        RefusedError: a dispatch does not fit; all problems of all dispatches.
+        RefusedError: a dispatch does not fit; all problems of all dispatches, each with what would fit.
     """
+    cuts = asked_cuts(json.loads(source.files["port.json"]))
+    helper = Helper(source.manifest, device, directives, cuts, clearance.port)
     problems: list[Problem] = []
     designs = []
     for dispatch in source.manifest.dispatches:
@@ -32,7 +37,8 @@ def plan_all(source: Source, device: Device, directives: Directives, clearance: 
                 )
                 designs.append(place(design, device, directives))
             except RefusedError as error:
-                problems += error.problems
+                remedy = helper.remedy(dispatch)
+                problems += [remedy.applied(problem) for problem in error.problems]
     if problems:
         raise RefusedError(tuple(dict.fromkeys(problems)))
     return tuple(designs)

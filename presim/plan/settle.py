@@ -53,7 +53,8 @@ def _depths(design: Design, choices: Choices) -> dict[Pool, int]:
         problem = Problem(
             code="PLAN-DEPTH",
             where=f"dispatch {design.dispatch!r}",
-            what="its paths wait for each other, and no depth helps",
+            what=f"its paths wait for each other, and no depth helps: {error}",
+            expected=f"depths of at most {MAX_DEPTH} with which every worker gets its objects",
             remedy="cut the dispatch where paths part (--cut)",
         )
         raise RefusedError((problem,)) from error

@@ -258,7 +258,7 @@ class Spreader:
                 expected=f"at most {self.limits.inputs} streams into a core; more where all but the last have a "
                 "multiple of 8 channels",
                 got=f"{len(node.inputs)} streams",
-                remedy="join them in steps of two in the model, or run the op on the host (--host-ops)",
+                remedy="join them in steps of two in the model",
             )
         need = need_of(replace(self.whole(node), tight=True), self.forms)
         have = self.limits.core_bytes or 0
@@ -283,7 +283,7 @@ class Spreader:
                 f"its rows are too long for a core: alone in a dispatch it runs in {pieces} or more strips of columns; "
                 f"{behind}"
             )
-        return f"run it on the host (--host-ops), or {behind}"
+        return f"make it smaller in the model, or {behind}"
 
 
 def _summing(share: Share, first: int, end: int) -> Part:

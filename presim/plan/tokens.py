@@ -276,7 +276,8 @@ class Run:
                     if id(actor) not in seen:
                         seen.add(id(actor))
                         todo.append(actor)
-        raise StuckError
+        waiting = next((b.lane.pool for d in self.drains for b in d.blocks), None)
+        raise StuckError("nothing is full" if waiting is None else f"fifo {waiting.fifo!r} gets no object")
 
 
 def _flat(program: tuple[Step, ...]) -> Iterator[Acquire | Release]:

@@ -1,6 +1,8 @@
 """Models that do not fit one dispatch, and models with an op that only the host can run."""
 
 import json
+import re
+import shlex
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from manifest.io import manifest_from_json, read_npz
 from manifest.model import Manifest
 from phases.__main__ import main as phases_main
 from phases.baseline.__main__ import main as baseline_main
+from phases.presim.__main__ import main as presim_main
+from presim.design_io import DESIGN_FILE, design_from_json
 
 LAYERS, WIDTH = 12, 512
 
@@ -72,6 +76,44 @@ def test_model_too_large_for_one_dispatch_is_cut_and_the_dispatches_equal_the_wh
     assert whole["figures"]["elements"] >= 24 * WIDTH
     for before, after in pairwise(on_array):
         assert set(before.outputs) & set(after.inputs), "each dispatch hands a tensor to the next"
+
+
+def test_phase_2_places_what_phase_1_cut_by_itself(deep: Path, tmp_path: Path) -> None:
+    port = declared(tmp_path / "p")
+    arguments = [str(deep / "deep.onnx"), "--data", str(deep / "deep.npz"), "--device", "npu1", "--out", str(port)]
+    assert baseline_main(arguments) == 0
+    assert json.loads((port / "port.json").read_text())["options"]["cuts"] == []
+    assert presim_main([str(port)]) == 0
+    gate = json.loads((port / "gates/presim.json").read_text())
+    items = {i["code"]: i for i in gate["items"]}
+    assert (gate["verdict"], items["PS003"]["verdict"]) == ("PASS", "PASS")
+    whole = item(port, "BL013")
+    assert (whole["verdict"], whole["figures"]["mismatches"]) == ("PASS", 0)
+    on_array = [d.name for d in manifest_of(port).dispatches if d.where == "npu"]
+    assert len(on_array) >= 2
+    assert items["PS003"]["figures"]["mismatches"] == 0
+    assert {d.dispatch for d in design_from_json((port / DESIGN_FILE).read_bytes())} == set(on_array)
+
+
+def test_a_refusal_of_phase_2_prints_the_command_that_makes_it_fit(
+    deep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = declared(tmp_path / "p")
+    arguments = [str(deep / "deep.onnx"), "--data", str(deep / "deep.npz"), "--device", "npu1", "--out", str(port)]
+    assert baseline_main(arguments) == 0
+    wide = tmp_path / "wide.json"
+    wide.write_text(json.dumps({"dense0": {"parallelism": {"cas_num": 4, "cas_length": 4}}}))
+    capsys.readouterr()
+    assert presim_main([str(port), "--directives", str(wide)]) == 2
+    (line,) = [t for t in capsys.readouterr().err.splitlines() if t.startswith("[PLAN-")]
+    assert "[PLAN-CORES]" in line
+    assert "at most 16 cores; got 21 cores, 16 of them for op 'dense0'" in line
+    assert "fits without the directives of op 'dense0' (verified by planning)" in line
+    (command,) = re.findall(r"`(.*?)`", line)
+    program, *given = shlex.split(command.removeprefix("python -m "))
+    assert program == "phases.baseline"
+    assert baseline_main(given) == 0
+    assert presim_main([str(port), "--directives", str(wide)]) == 0
 
 
 def test_the_same_model_fits_the_larger_device_in_one(deep: Path, tmp_path: Path) -> None:
