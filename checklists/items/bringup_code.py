@@ -16,7 +16,7 @@ def emitted_is_simulated(e: BringupEvidence) -> Finding:
         return no_dispatch(e)
     steps = [s for s in steps_of(e, HOST) if s.kind != "handoff"]
     figures: FigureTable = {"designs": len(steps)}
-    other = [s for s in steps if s.lowered_sha256 and s.lowered_sha256 != s.planned_sha256]
+    other = [s for s in steps if s.lowered_sha256 and s.planned_sha256 and s.lowered_sha256 != s.planned_sha256]
     if other:
         summary = f"emitted design of {quoted(other[0].name)} is not the planned one: {other[0].text}"
         subjects = tuple(s.name for s in other)
