@@ -117,6 +117,7 @@ def exact_full_model(e: BaselineEvidence) -> Finding:
     levels = e.levels
     beside: FigureTable = {
         "comparisons": tuple(f"{c.kind}: {c.reference}" for c in required),
+        "comparisons_left_out": tuple(f"{c.kind}: {c.why_not}" for c in e.comparisons if not c.required),
         "elements_by_comparison": tuple(f"{c.kind}: {c.elements}" for c in required),
         "near_ties_by_comparison": tuple(f"{c.kind}: {c.near_ties}" for c in required),
         "floats_within_tolerance_by_comparison": tuple(f"{c.kind}: {c.within_tolerance}" for c in required),

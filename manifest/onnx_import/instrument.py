@@ -11,9 +11,9 @@ import onnx
 from onnx import version_converter
 
 from manifest.onnx_import.order import sort_nodes
-from manifest.onnx_import.validate_facts import gather, is_dequantize, is_quantize
+from manifest.onnx_import.validate_facts import PER_AXIS_OPSET, gather, is_dequantize, is_quantize
 
-__all__ = ["expose", "extract", "quantized_outputs", "raise_opset"]
+__all__ = ["PER_AXIS_OPSET", "expose", "extract", "opset_of", "quantized_outputs", "raise_opset"]
 
 TypeAndShape = tuple[int, Sequence[int]]
 """ONNX element type (`onnx.TensorProto.INT8`, ...) and shape of a tensor."""
@@ -131,6 +131,15 @@ def _behind(graph: onnx.GraphProto, stop: set[str], outputs: Sequence[str]) -> t
     return [graph.node[index] for index in sorted(used)], read
 
 
+def opset_of(model_bytes: bytes) -> int:
+    """The opset of the standard domain, 0 without one."""
+    return _opset(_parse(model_bytes))
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    return max((entry.version for entry in model.opset_import if entry.domain == ""), default=0)
+
+
 def raise_opset(model_bytes: bytes, to: int) -> bytes:
     """The model in opset `to`, with the same numbers; a model that is there already is returned as it is.
 
@@ -140,8 +149,7 @@ def raise_opset(model_bytes: bytes, to: int) -> bytes:
         RuntimeError: onnx cannot convert the model.
     """
     model = _parse(model_bytes)
-    opset = max((entry.version for entry in model.opset_import if entry.domain == ""), default=0)
-    if opset < to:
+    if _opset(model) < to:
         model.ir_version = max(model.ir_version, 8)
         sort_nodes(model.graph)
         model = version_converter.convert_version(model, to)

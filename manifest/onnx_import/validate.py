@@ -12,7 +12,7 @@ import onnx.defs
 
 from manifest.errors import Problem
 from manifest.onnx_import.order import sort_nodes
-from manifest.onnx_import.validate_facts import is_dequantize, is_quantize
+from manifest.onnx_import.validate_facts import PER_AXIS_OPSET, is_dequantize, is_quantize
 from manifest.onnx_import.validate_graph import graph_problems
 from manifest.onnx_import.validate_names import encoding_problems, name_problems
 from manifest.onnx_import.validate_nodes import arity_problems
@@ -22,7 +22,6 @@ from manifest.onnx_import.validate_text import capped, node_label, quoted, type_
 
 MIN_OPSET: Final = 7
 QUANTIZED_OPSET: Final = 10
-PER_AXIS_OPSET: Final = 13
 _CONVERT: Final = "convert the source to opset 13 or later first (onnx.version_converter), then quantize again"
 
 _T: Final = onnx.TensorProto

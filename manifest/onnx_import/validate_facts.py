@@ -17,6 +17,8 @@ _T: Final = onnx.TensorProto
 QUANTIZE: Final = "QuantizeLinear"
 DEQUANTIZE: Final = "DequantizeLinear"
 Q_DOMAINS: Final = ("", "com.microsoft")
+PER_AXIS_OPSET: Final = 13
+"""From this opset on the standard Q/DQ have an axis."""
 
 _KEEPS_TYPE: Final = frozenset(
     [

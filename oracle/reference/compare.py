@@ -15,6 +15,7 @@ from oracle.cpu import CpuFlags, read_cpu_flags
 from oracle.evidence import Comparison, ComparisonKind, CpuEvidence, Mismatch
 from oracle.reference.graph import Graph, graph_of, type_at_cut
 from oracle.reference.judge import dequantised
+from oracle.reference.newer_opset import in_newer_opset
 from oracle.reference.plan import Plan, make_plan, untrusted_ops
 from oracle.reference.session import OFF, OnnxruntimeError, Session, Settings, dump_optimised
 from oracle.reference.stagewise import Result, StageWise, chunks
@@ -108,14 +109,17 @@ def _dump(file: Graph, feeds: Mapping[str, Array], plan: Plan, flags: CpuFlags, 
     if model_bytes is None:
         return _not_run("dump", words, "every quantised tensor depends on a host function", 0, required=False)
     try:
+        dumped, raised = _dumped(model_bytes, plan.dump)
         try:
-            imported = import_bytes(dump_optimised(model_bytes, plan.dump))
+            imported = import_bytes(dumped)
         except RefusedError:
             part = quantised_part(file, floats=False)
             if part is None:
                 raise
-            imported = import_bytes(dump_optimised(part, plan.dump))
+            dumped, raised = _dumped(part, plan.dump)
+            imported = import_bytes(dumped)
             words += "; without float outputs, which it computes by ops of its own"
+        words += raised
     except OnnxruntimeError as error:
         return _not_run("dump", words, str(error), 0)
     except RefusedError as error:
@@ -126,6 +130,11 @@ def _dump(file: Graph, feeds: Mapping[str, Array], plan: Plan, flags: CpuFlags, 
         return _not_run("dump", words, why, 0, required=False)
     graph = graph_of(imported.model_bytes, imported.manifest, imported.arrays, fma=flags.fma)
     return _compare("dump", words, graph, feeds, OFF)
+
+
+def _dumped(model_bytes: bytes, settings: Settings) -> tuple[bytes, str]:
+    """The graph that onnxruntime makes of a model, and in words what had to be done to the model first."""
+    return in_newer_opset(model_bytes, lambda data: dump_optimised(data, settings))
 
 
 def _compare(

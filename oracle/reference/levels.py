@@ -9,6 +9,7 @@ import numpy.typing as npt
 from manifest.model import Manifest
 from manifest.onnx_import.instrument import expose, quantized_outputs
 from oracle.evidence import LevelDisagreement
+from oracle.reference.newer_opset import in_newer_opset
 from oracle.reference.plan import is_sixteen_bit
 from oracle.reference.session import EXTENDED, OFF, OnnxruntimeError, Session
 from oracle.reference.stagewise import chunks
@@ -34,7 +35,8 @@ def level_disagreement(model_bytes: bytes, manifest: Manifest, feeds: Mapping[st
     shown = expose(model_bytes, names)
     elements = disagreeing = 0
     try:
-        off, extended = Session(shown, OFF), Session(shown, EXTENDED)
+        off = Session(shown, OFF)
+        extended, _ = in_newer_opset(shown, lambda data: Session(data, EXTENDED))
         for _, piece in chunks(manifest, feeds):
             a, b = off.run(piece, names), extended.run(piece, names)
             elements += sum(a[name].size for name in names)

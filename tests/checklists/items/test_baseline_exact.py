@@ -318,6 +318,14 @@ def test_BL013_is_not_applicable_with_one_dispatch_only(good: BaselineEvidence) 
     assert dispatches_concatenate(cut(good, 0, 0, count=0)).verdict is Verdict.NOT_RUN
 
 
+def test_BL009_names_a_comparison_that_is_not_needed_and_why(good: BaselineEvidence) -> None:
+    assert exact_full_model(good).figures["comparisons_left_out"] == ()
+    dump = replace(good.comparisons[0], kind="dump", required=False, why_not="16-bit activations", tensors=())
+    finding = exact_full_model(replace(good, comparisons=(*good.comparisons, dump)))
+    assert finding.verdict is Verdict.PASS
+    assert finding.figures["comparisons_left_out"] == ("dump: 16-bit activations",)
+
+
 def test_BL004_and_BL013_count_dispatches_alike(good: BaselineEvidence) -> None:
     sound = cut(good, 7, 0)
     edge = replace(sound.budget.dispatches[0], name="edge", where="host")
