@@ -1,0 +1,126 @@
+// aie::mmul: C (M x N) += A (M x K) * B (K x N), all blocks row-major.
+// Sources: aie_api aie.hpp (struct mmul), detail/mmul.hpp (C_block), detail/aie2/mmul_8_8.hpp.
+//
+// Lane order of 32 bit results: the order in which to_vector<int32>() hands out the raw accumulator is not
+// documented, and row-major was observed to be wrong on silicon. Here it is a fixed permutation that is not the
+// identity, so a kernel that takes int32 results for row-major fails on the host too. Results of 8 and 16 bits are
+// row-major. A vector of 32 bits given to the constructor is taken in the same raw order (load, accumulate, store
+// round-trips). to_accum() keeps accumulators whole: hand those on, not int32 vectors.
+// AIE_HOST_ROW_MAJOR_INT32 switches the scramble off, for published kernels that rely on row-major.
+#pragma once
+
+#include "mmul_shapes.hpp"
+#include "ops_mul.hpp"
+
+namespace aie {
+namespace detail {
+
+/// Where lane i of the raw 32 bit result of M x N comes from in row-major order: rows rotated, columns odd-even.
+template <unsigned M, unsigned N>
+constexpr unsigned raw_lane(unsigned i) {
+#ifdef AIE_HOST_ROW_MAJOR_INT32
+  return i;
+#else
+  const unsigned row = i / N, column = i % N;
+  return ((row + 1) % M) * N + (column % 2 ? column / 2 : N / 2 + column / 2);
+#endif
+}
+
+template <unsigned M, unsigned K, unsigned N, typename A, typename B>
+inline constexpr bool only_acc32 = sizeof(A) == 1 && sizeof(B) == 1 && N == 8;
+
+}  // namespace detail
+
+template <unsigned M_, unsigned K_, unsigned N_, ElemBaseType TypeA, ElemBaseType TypeB = TypeA,
+          typename AccumTag = accauto>
+struct mmul {
+  static_assert(detail::is_mmul_shape<TypeA, TypeB>(M_, K_, N_),
+                "aie::mmul: this shape is not documented for these types on this architecture");
+
+  static constexpr unsigned M = M_;
+  static constexpr unsigned K = K_;
+  static constexpr unsigned N = N_;
+  static constexpr unsigned size_A = M * K;
+  static constexpr unsigned size_B = K * N;
+  static constexpr unsigned size_C = M * N;
+
+ private:
+  using default_tag = detail::default_accum_tag<TypeA, TypeB>;
+  static constexpr bool is_float = std::is_same_v<default_tag, accfloat>;
+  // As upstream, the tag gives the width, the operands give the class (integer or floating point).
+  using given_tag = std::conditional_t<std::is_same_v<AccumTag, accauto>, default_tag, AccumTag>;
+  static constexpr unsigned given_bits = detail::accum_traits<given_tag>::bits;
+  using tag = std::conditional_t<is_float, accfloat, std::conditional_t<given_bits == 32, acc32, acc64>>;
+  static_assert(!detail::only_acc32<M, K, N, TypeA, TypeB> || is_float || given_bits == 32,
+                "aie::mmul: 8 bit x 8 bit shapes with N = 8 accumulate in 32 bits");
+
+ public:
+  using value_type = tag;
+  using vector_A_type = vector<TypeA, size_A>;
+  using vector_B_type = vector<TypeB, size_B>;
+  using accum_type = accum<tag, size_C>;
+  using lane_type = typename accum_type::lane_type;
+
+  static constexpr unsigned size() { return size_C; }
+
+  /// The first mac after this acts as a mul.
+  mmul() : zero_(true) {}
+  mmul(const accum_type& acc) : data_(acc), zero_(false) {}
+  template <typename T>
+  mmul(const vector<T, size_C>& v, int shift = 0) : zero_(false) {
+    if constexpr (sizeof(T) == 4 && std::is_integral_v<T>) {
+      vector<T, size_C> ordered;
+      for (unsigned i = 0; i < size_C; ++i) ordered.data()[detail::raw_lane<M, N>(i)] = v.data()[i];
+      data_.from_vector(ordered, shift);
+    } else {
+      data_.from_vector(v, shift);
+    }
+  }
+
+  void mul(const vector_A_type& a, const vector_B_type& b) {
+    zero_ = true;
+    mac(a, b);
+  }
+
+  void mac(const vector_A_type& a, const vector_B_type& b) {
+    for (unsigned i = 0; i < M; ++i)
+      for (unsigned j = 0; j < N; ++j) {
+        lane_type sum = zero_ ? lane_type(0) : data_.data()[i * N + j];
+        for (unsigned k = 0; k < K; ++k)
+          sum = detail::wrap_add<lane_type>(
+              sum, detail::wrap_mul<lane_type>(a.data()[i * K + k], b.data()[k * N + j]));
+        data_.data()[i * N + j] = sum;
+      }
+    zero_ = false;
+  }
+
+  accum_type to_accum() const { return data_; }
+  operator accum_type() const { return data_; }
+
+  /// 8 and 16 bit results (and floats): row-major. 32 bit results: raw order, see the top of the file.
+  template <typename T>
+  vector<T, size_C> to_vector(int shift = 0) const {
+    return scrambled(data_.template to_vector<T>(shift));
+  }
+  template <typename T>
+  vector<T, size_C> to_vector_sign(bool v_sign, int shift = 0) const {
+    return scrambled(data_.template to_vector_sign<T>(v_sign, shift));
+  }
+
+ private:
+  template <typename T>
+  static vector<T, size_C> scrambled(const vector<T, size_C>& v) {
+    if constexpr (sizeof(T) == 4 && std::is_integral_v<T>) {
+      vector<T, size_C> out;
+      for (unsigned i = 0; i < size_C; ++i) out.data()[i] = v.data()[detail::raw_lane<M, N>(i)];
+      return out;
+    } else {
+      return v;
+    }
+  }
+
+  accum_type data_;
+  bool zero_;
+};
+
+}  // namespace aie
