@@ -44,7 +44,7 @@ class alignas(32) [[gnu::may_alias]] accum {
 
   template <typename T>
   operator vector<T, N>() const
-    requires(traits::is_float && std::is_same_v<T, float>)
+    requires(traits::is_float && !std::is_integral_v<T>)
   {
     return to_vector<T>();
   }

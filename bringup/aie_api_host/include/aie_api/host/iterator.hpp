@@ -25,7 +25,7 @@ class vector_ref {
     if constexpr (Aligned)
       store_v(pointer_, v);
     else
-      store_unaligned_v<aie_dm_resource::none>(pointer_, v);
+      store_unaligned_v(pointer_, v);
     return *this;
   }
   const vector_ref& operator=(const vector_ref& other) const

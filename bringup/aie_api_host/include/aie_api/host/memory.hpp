@@ -63,18 +63,12 @@ vector<T> load_unaligned_v(const T* pointer, unsigned aligned_elems = 1) {
   return load_unaligned_v<native_vector_length_v<T>, R>(pointer, aligned_elems);
 }
 
-template <aie_dm_resource = aie_dm_resource::none, ElemBaseType T, unsigned N>
+template <unsigned N, aie_dm_resource = aie_dm_resource::none, ElemBaseType T>
 T* store_unaligned_v(T* pointer, const vector<T, N>& v, unsigned aligned_elems = 1) {
   aie_host::require(detail::is_power_of_two(aligned_elems), "store_unaligned_v: aligned_elems is not a power of two");
   detail::check_alignment(pointer, aligned_elems * sizeof(T), "store_unaligned_v");
   std::memcpy(static_cast<void*>(pointer), v.data(), sizeof(T) * N);
   return pointer;
-}
-
-/// The form with an explicit size, as the API spells it.
-template <unsigned N, aie_dm_resource R = aie_dm_resource::none, ElemBaseType T>
-T* store_unaligned_v(T* pointer, const vector<T, N>& v, unsigned aligned_elems = 1) {
-  return store_unaligned_v<R, T, N>(pointer, v, aligned_elems);
 }
 
 template <unsigned N, aie_dm_resource R = aie_dm_resource::none, ElemBaseType T>
@@ -107,7 +101,7 @@ void vector<T, N>::load_unaligned(const T* pointer, unsigned aligned_elems) {
 template <ElemBaseType T, unsigned N>
 template <aie_dm_resource>
 void vector<T, N>::store_unaligned(T* pointer, unsigned aligned_elems) const {
-  store_unaligned_v<aie_dm_resource::none>(pointer, *this, aligned_elems);
+  store_unaligned_v(pointer, *this, aligned_elems);
 }
 
 }  // namespace aie
