@@ -11,7 +11,10 @@ import click
 
 from phases import cli
 
-COMMANDS: Final = ("status", "check", "diff", "explain", "waive", "oracle", "topology", "draw", "probe", "equivalence")
+COMMANDS: Final = (
+    "status", "check", "diff", "explain", "waive", "oracle", "compare", "repro", "topology", "draw", "probe",
+    "equivalence",
+)  # fmt: skip
 
 EPILOG = """\b
 A port is made by:  python -m phases.baseline model.onnx --data real.npz
@@ -30,9 +33,10 @@ class Commands(click.Group):
         """Load a command, None where there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        found = getattr(importlib.import_module(f"phases.commands.{cmd_name}"), cmd_name)
+        module = cmd_name.replace("-", "_")
+        found = getattr(importlib.import_module(f"phases.commands.{module}"), module)
         if not isinstance(found, click.Command):
-            msg = f"phases.commands.{cmd_name}.{cmd_name}: expected a click command"
+            msg = f"phases.commands.{module}.{module}: expected a click command"
             raise TypeError(msg)
         return found
 

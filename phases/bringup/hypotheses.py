@@ -79,14 +79,23 @@ def causes_of(
         want: (F, *shape), target values.
         got: likewise, as it came.
     """
-    base = int((want == got).sum())
-    found = list(_shapes(want, got))
+    found = list(tensor_causes(want, got))
     for variant in variants_of(manifest, arrays, ops, tensor):
         predicted = _predict(variant, ops, given, tensor)
         if predicted is not None and predicted.shape == got.shape and not np.array_equal(predicted, want):
             found.append(_cause(variant.kind, variant.text, predicted, got))
-    better = [c for c in found if c.explained > base]
-    return tuple(sorted(better, key=lambda c: -c.explained))
+    return _best(found, want, got)
+
+
+def tensor_causes(want: Array, got: Array) -> tuple[Cause, ...]:
+    """Causes that show in a tensor alone, (F, *shape): order, staleness, one value everywhere."""
+    return _best(list(_shapes(want, got)), want, got)
+
+
+def _best(found: Sequence[Cause], want: Array, got: Array) -> tuple[Cause, ...]:
+    """Those that explain more than the unchanged oracle, most first."""
+    base = int((want == got).sum())
+    return tuple(sorted((c for c in found if c.explained > base), key=lambda c: -c.explained))
 
 
 def variants_of(manifest: Manifest, arrays: Arrays, ops: Sequence[str], tensor: str) -> Iterator[Variant]:
