@@ -8,7 +8,7 @@ from typing import Final, Literal
 from presim.simulate.build import Changes
 from presim.simulate.diagnose import Diagnosis, diagnose
 from presim.simulate.engine import Engine, Need
-from presim.simulate.fixes import search
+from presim.simulate.fixes import Allowance, search
 from presim.simulate.lane import Lane
 from presim.simulate.result import Wait
 from presim.simulate.worker import (
@@ -29,6 +29,8 @@ TopologyVerdict = Literal["runs", "runs_leaving_tokens", "deadlock", "rejected",
 
 MAX_STEPS: Final = 20_000_000
 FIX_RUNS: Final = 400
+SEARCH: Final = 2
+"""All runs that look for the smallest change may take so many times the instructions of one run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +199,13 @@ class _Net:
             ports[edge, fills] = Port(edge, lane, fills=fills, opaque=True)
         return ports[edge, fills]
 
-    def run(self, max_steps: int) -> bool | None:
-        """True all nodes end, False they cannot, None the bound came first."""
-        engine = Engine(self.nodes, max_steps=max_steps)
-        if engine.run() == "bound":
-            return None
-        return all(node.done for node in self.nodes)
+    def run(self, max_steps: int, allowance: Allowance | None = None) -> bool | None:
+        """True all nodes end, False they cannot, None the bound or that of the allowance came first."""
+        engine = Engine(self.nodes, max_steps=max_steps if allowance is None else min(max_steps, allowance.left))
+        outcome = engine.run()
+        if allowance is not None:
+            allowance.spend(engine.steps)
+        return None if outcome == "bound" else all(node.done for node in self.nodes)
 
     def left(self) -> dict[str, int]:
         """Tokens by edge, where there are any."""
@@ -215,7 +218,8 @@ def judge_topology(topology: Topology, *, max_steps: int = MAX_STEPS) -> Judgeme
 
     Args:
         topology: a case.
-        max_steps: instructions of one run; beyond it the verdict is `inconclusive`.
+        max_steps: instructions of one run; beyond it the verdict is `inconclusive`. The search for the smallest change
+            of a deadlock ends after `SEARCH` times as many; the verdict stands without it.
     """
     uses = _uses(topology)
     faults = list(_faults(topology, uses))
@@ -243,9 +247,10 @@ def _dead(topology: Topology, net: _Net, uses: Mapping[str, _Use], max_steps: in
     depths = {name: edge.depth for name, edge in topology.edges.items()}
 
     most = {name: topology.edges[name].init + use.puts for name, use in uses.items()}
+    allowance = Allowance(SEARCH * max_steps, least=sum(len(node.code) for node in net.nodes))
 
     def trial(changes: Changes) -> bool | None:
-        return _Net(topology, changes).run(max_steps)
+        return _Net(topology, changes).run(max_steps, allowance) if allowance.left > 0 else None
 
     fixed = search(
         trial,
@@ -258,8 +263,11 @@ def _dead(topology: Topology, net: _Net, uses: Mapping[str, _Use], max_steps: in
     )
     edge, least, reason = None, None, ""
     if fixed.singles:
-        ((edge, least),) = fixed.singles[0].after.items()
-        reason = f"edge {edge!r} needs depth {least} (it has {depths[edge]})"
+        ((name, depth),) = fixed.singles[0].after.items()
+        if fixed.singles[0].exact:
+            edge, least, reason = name, depth, f"edge {name!r} needs depth {depth} (it has {depths[name]})"
+        else:
+            reason = f"depth {depth} of edge {name!r} lets it run, a smaller one may too"
     elif fixed.joint is not None:
         reason = "no single edge helps; together: " + ", ".join(f"{e} {d}" for e, d in fixed.joint.after.items())
     elif fixed.initial is not None:

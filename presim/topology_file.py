@@ -6,7 +6,7 @@ has a depth and tokens at the start.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -15,6 +15,11 @@ from manifest.errors import Problem, RefusedError
 StepKind = Literal["w", "r", "p"]
 
 MAX_BYTES: Final = 64 * 1024 * 1024
+CASE_KEYS: Final = ("nodes", "edges", "verdict_class", "least_depth_that_runs")
+REMARK_KEYS: Final = ("case", "vary", "verdict", "simulated", "text")
+"""Keys of a case that are for its reader alone."""
+
+EDGE_KEYS: Final = ("depth", "init")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +99,32 @@ class _Reader:
     def case(self, value: Any) -> Topology:
         if not isinstance(value, dict):
             raise self.wrong(value, "is no topology", "an object with nodes and edges")
+        self.known(value, (*CASE_KEYS, *REMARK_KEYS), "")
         for part in ("nodes", "edges"):
             if not isinstance(value.get(part), dict):
                 raise self.wrong(value.get(part), part, "an object")
         edges = {name: self.edge(name, edge) for name, edge in value["edges"].items()}
         nodes = {name: self.node(name, blocks, edges) for name, blocks in value["nodes"].items()}
         expected, depths = value.get("verdict_class"), value.get("least_depth_that_runs")
-        return Topology(
-            self.name,
-            nodes,
-            edges,
-            expected if isinstance(expected, str) else None,
-            depths if isinstance(depths, dict) else None,
-        )
+        if expected is not None and not isinstance(expected, str):
+            raise self.wrong(expected, "verdict_class", "a verdict")
+        if depths is not None:
+            if not isinstance(depths, dict):
+                raise self.wrong(depths, "least_depth_that_runs", "an object of depths by edge")
+            for name, depth in depths.items():
+                self.whole(depth, f"least_depth_that_runs: {name!r}", 1)
+        return Topology(self.name, nodes, edges, expected, depths)
+
+    def known(self, value: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
+        """Refuse a key that means nothing: it may be a slip of one that does."""
+        unknown = next((key for key in value if key not in keys), None)
+        if unknown is not None:
+            raise self.wrong(unknown, f"{place}no such key: {unknown!r}", ", ".join(keys))
 
     def edge(self, name: str, value: Any) -> Edge:
         if not isinstance(value, dict):
             raise self.wrong(value, f"edge {name!r}", "an object with a depth")
+        self.known(value, EDGE_KEYS, f"edge {name!r}: ")
         return Edge(
             self.whole(value.get("depth"), f"edge {name!r}: depth", 1),
             self.whole(value.get("init", 0), f"edge {name!r}: init", 0),

@@ -10,6 +10,7 @@ from manifest.device import load_device
 from manifest.errors import Problem, RefusedError
 from phases import cli
 from phases.exit_codes import OK
+from phases.integrity import is_port
 from phases.port import Port, open_port
 from presim.design import Design
 from presim.design_io import DESIGN_FILE, design_from_json
@@ -78,7 +79,18 @@ def _faults(design: Design, device: str) -> list[Problem]:
 
 
 def _require_free(target: Path, port: Port) -> None:
-    """Refuse to write among the files of the port."""
-    if target.resolve().is_relative_to(port.root.resolve()):
-        what, expected = "the picture would lie among the files of the port", "a file outside of it"
+    """Refuse to write among the files of this port or of any other; links are followed, hard links are found."""
+    place = target.resolve()
+    other = next((folder for folder in place.parents if is_port(folder)), None)
+    if other is None and place.exists() and not place.is_dir():
+        other = next((port.root for name in port.state.files if _same_file(port.root / name, place)), None)
+    if other is not None or place == port.root.resolve():
+        what, expected = "the picture would lie among the files of a port", "a file outside of it"
         raise RefusedError((Problem(code="DRAW-OUT", where=f"--out {target}", what=what, expected=expected),))
+
+
+def _same_file(a: Path, b: Path) -> bool:
+    try:
+        return a.samefile(b)
+    except OSError:
+        return False

@@ -1,6 +1,5 @@
 """`python -m phases.presim`: from the manifest of phase 1 to a placed dataflow, simulated against the oracle."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -69,4 +68,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    cli.leave(main())

@@ -12,7 +12,8 @@ The file::
 Kernels are those of the simulator, by `type`.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -103,6 +104,10 @@ def read_probe(path: Path) -> Probe:
         design = design_from_value(value["design"], f"{where}: design")
     except RefusedError as error:
         raise RefusedError((*problems, *error.problems)) from error
+    if fix is not None and fix[0] not in {f.name for f in design.fifos}:
+        names = ", ".join(repr(f.name) for f in design.fifos)
+        what = f"the design has no fifo {fix[0]!r}"
+        problems.append(Problem(code=CODE, where=f"{where}: expect: fix", what=what, expected=names))
     data = _data(value, design, where, problems)
     if problems:
         raise RefusedError(tuple(problems))
@@ -143,17 +148,21 @@ def _expected(value: Any, where: str, problems: list[Problem]) -> tuple[tuple[st
         problems.append(
             Problem(code=CODE, where=at, what="no such verdict", expected=", ".join(VERDICTS), got=repr(asked)[:80])
         )
-    return verdicts, _fix(value.get("fix"), at, problems)
+    fix = _fix(value.get("fix"), at, problems)
+    if fix is not None and "deadlock" not in verdicts:
+        problems.append(Problem(code=CODE, where=f"{at}: fix", what="only a deadlock has a fix", expected="deadlock"))
+    return verdicts, fix
 
 
 def _fix(value: Any, where: str, problems: list[Problem]) -> tuple[str, int] | None:
     if value is None:
         return None
-    good = isinstance(value, dict) and set(value) == {"fifo", "depth"} and type(value["depth"]) is int
-    if not good:
-        problems.append(Problem(code=CODE, where=f"{where}: fix", what='expected {"fifo": name, "depth": number}'))
+    named = isinstance(value, dict) and set(value) == {"fifo", "depth"} and isinstance(value["fifo"], str)
+    if not named or type(value["depth"]) is not int or value["depth"] < 1:
+        what, expected = "it is no fix", '{"fifo": name, "depth": number from 1}'
+        problems.append(Problem(code=CODE, where=f"{where}: fix", what=what, expected=expected, got=repr(value)[:80]))
         return None
-    return str(value["fifo"]), value["depth"]
+    return value["fifo"], value["depth"]
 
 
 def _data(value: Mapping[str, Any], design: Design, where: str, problems: list[Problem]) -> SimData | None:
@@ -198,8 +207,44 @@ def _values(row: Any, types: Mapping[str, str], where: str, problems: list[Probl
             problems.append(Problem(code=CODE, where=where, what=f"the design has no {name!r}", expected=names))
             continue
         try:
-            found[name] = np.array(numbers, dtype=np.dtype(types[name]))
-        except (ValueError, TypeError, OverflowError) as error:
+            found[name] = _array(numbers, np.dtype(types[name]))
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             what = f"{name!r}: no numbers of {types[name]}: {' '.join(str(error).split())[:120]}"
             problems.append(Problem(code=CODE, where=where, what=what))
     return found
+
+
+def _array(numbers: Any, dtype: np.dtype[Any]) -> Array:
+    """Numbers as an array; nothing is rounded to a whole number, wrapped or taken for one.
+
+    Raises:
+        ValueError: a value that the type does not hold; of a float type: that is no finite number.
+        TypeError: something that is no number.
+    """
+    leaves = list(_leaves(numbers))
+    if any(type(leaf) not in (int, float) for leaf in leaves):
+        wrong = next(leaf for leaf in leaves if type(leaf) not in (int, float))
+        msg = f"expected numbers, got {wrong!r}"
+        raise TypeError(msg)
+    for leaf in leaves:
+        if not math.isfinite(leaf) or (dtype.kind in "iu" and not _holds(dtype, leaf)):
+            msg = f"got {leaf!r}"
+            raise ValueError(msg)
+    array: Array = np.array(numbers, dtype=object).astype(dtype)
+    if dtype.kind == "f" and not np.isfinite(array).all():
+        msg = "a number beyond the range of the type"
+        raise ValueError(msg)
+    return array
+
+
+def _holds(dtype: np.dtype[Any], value: float) -> bool:
+    info = np.iinfo(dtype)
+    return value == int(value) and info.min <= value <= info.max
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for part in value:
+            yield from _leaves(part)
+    else:
+        yield value

@@ -11,8 +11,10 @@ objects written (or `cascade_out`).
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from math import ceil, floor, isinf
+from math import ceil, floor
 from typing import Final
+
+import numpy as np
 
 from manifest.model import Manifest, Op, Quantization
 from presim.design import AttributeValue
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 Pairs = dict[str, AttributeValue]
+FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 INT64_MIN: Final = -(1 << 63)
 INT64_MAX: Final = (1 << 63) - 1
 
@@ -235,18 +238,29 @@ def _bounds(s: Scene) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (), ()
     low = 0.0 if s.op.type == "Relu" else number_of(s.op, "minimum")
     high = float("inf") if s.op.type == "Relu" else number_of(s.op, "maximum")
-    return _bound(s, low), _bound(s, high)
+    return _bound(s, low, harmless=-1), _bound(s, high, harmless=1)
 
 
-def _bound(s: Scene, value: float) -> tuple[int, ...]:
-    if isinf(value):
+def _bound(s: Scene, value: float, *, harmless: int) -> tuple[int, ...]:
+    """A bound in units of the result, () where it bounds nothing.
+
+    So do ONNX's defaults, the ends of float32, and whatever lies beyond 64 bits on its own side.
+
+    Args:
+        s: of the op.
+        value: the real bound.
+        harmless: its own side, 1 above and -1 below.
+    """
+    if not abs(value) < FLOAT32_MAX:
         return ()
     form = s.forms.of(s.y.name)
     steps = [Fraction(value) / unit for unit in form.units]
-    if any(floor(v) != ceil(v) for v in steps):
+    if all(step * harmless > INT64_MAX for step in steps):
+        return ()
+    if any(floor(v) != ceil(v) or abs(v) > INT64_MAX for v in steps):
         raise refuse(
             s.op,
-            "a bound is no whole multiple of the accumulator's unit",
+            "a bound is no whole multiple of the accumulator's unit within 64 bits",
             got=str(value),
             remedy="put QuantizeLinear behind the Clip",
         )

@@ -26,6 +26,7 @@ class SimOptions:
         log_events: last events kept per actor.
         search_fix: look for the smallest change that lifts a deadlock.
         fix_runs: runs that the search may make.
+        fix_steps: instructions that all these runs may take together; the verdict stands without a fix.
         capture: fifos whose objects are returned.
     """
 
@@ -35,6 +36,7 @@ class SimOptions:
     log_events: int = 16
     search_fix: bool = True
     fix_runs: int = 400
+    fix_steps: int = 20_000_000
     capture: frozenset[str] = frozenset()
 
 

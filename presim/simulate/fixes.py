@@ -42,6 +42,23 @@ class Search:
     exhausted: bool = False
 
 
+class Allowance:
+    """Instructions that all runs of a search may take together.
+
+    Args:
+        steps: of all runs.
+        least: that a run counts at least, for what it takes to set it up.
+    """
+
+    def __init__(self, steps: int, least: int = 1) -> None:
+        self.left = steps
+        self.least = least
+
+    def spend(self, steps: int) -> None:
+        """A run took so many."""
+        self.left -= max(steps, self.least)
+
+
 class _Budget:
     """Counts runs; remembers whether they ran out or one of them hit its bound."""
 

@@ -16,12 +16,15 @@ from presim.simulate.build import Changes, World, WorldBuilder
 from presim.simulate.data import SimData, SimOptions, compare
 from presim.simulate.diagnose import Diagnosis, diagnose, stuck
 from presim.simulate.engine import Engine, Outcome
-from presim.simulate.fixes import Found, Search, least_depth, search
+from presim.simulate.fixes import Allowance, Found, Search, least_depth, search
 from presim.simulate.given import require_data
 from presim.simulate.lane import ENDLESS
 from presim.simulate.result import Fault, Fix, Left, Margin, MismatchError, SimFaultError, SimResult
 from presim.simulate.snapshot import Key, initial, judge, snapshot
 from presim.static.structure import structure
+
+SETUP: Final = 50
+"""Instructions that a run of the search counts at least for every worker, fifo and host transfer."""
 
 PATIENCE: Final = 200_000
 """Instructions after which it is first asked whether the goal is out of reach though something still moves."""
@@ -75,6 +78,8 @@ class _Simulation:
         arch = load_device(design.device).arch if design.device in DEVICES else "aie2"
         self.wiring: Wiring = wire(design, arch)
         self.arbitrated = any(f.arbiter for f in design.fifos)
+        parts = len(design.workers) + len(design.fifos) + len(design.sequence)
+        self.allowance = Allowance(options.fix_steps, least=SETUP * parts)
 
     def run(self) -> SimResult:
         if not any(t.wait and t.direction == "drain" for t in self.design.sequence):
@@ -264,22 +269,25 @@ class _Simulation:
         return outcome, most
 
     def trial(self, changes: Changes) -> bool | None:
-        return self.attempt(changes)[1]
+        return self.attempt(changes)[1] if self.allowance.left > 0 else None
 
     def attempt(self, changes: Changes) -> tuple[World, bool | None]:
-        """Run without data and with changes."""
+        """Run without data and with changes, within what is left for such runs; None = nobody knows."""
         options = replace(self.options, log_events=0)
         world = WorldBuilder(self.design, self.wiring, None, options, changes, track=False).build()
-        engine = Engine(world.actors, max_steps=options.max_steps)
+        engine = Engine(world.actors, max_steps=max(0, min(options.max_steps, self.allowance.left)))
+        outcome: Outcome = "goal"
         for inference in range(options.inferences):
-            outcome = self.inference(world, engine, inference)
-            if outcome != "goal":
-                return world, None if outcome == "bound" else False
-        return world, True
+            if outcome == "goal":
+                outcome = self.inference(world, engine, inference)
+        self.allowance.spend(engine.steps)
+        return world, None if outcome == "bound" else outcome == "goal"
 
 
 def margins(design: Design, *, options: SimOptions | None = None) -> tuple[Margin, ...]:
     """The least depth of every pool with which the design still runs, the others as they are.
+
+    Pools for which `fix_steps` are not enough are left out.
 
     Args:
         design: of sound structure.
@@ -294,6 +302,8 @@ def margins(design: Design, *, options: SimOptions | None = None) -> tuple[Margi
     for name, pool in simulation.wiring.pools.items():
         if not pool.static:
             least = least_depth(simulation.trial, name, max(1, pool.init_objects), pool.depth)
+            if simulation.allowance.left <= 0:
+                break
             side = name.removeprefix(f"{pool.fifo}:")
             found.append(Margin(fifo=pool.fifo, side=side, depth=pool.depth, least=least))
     return tuple(found)

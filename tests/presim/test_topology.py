@@ -228,3 +228,21 @@ def test_a_malformed_file_is_refused_naming_the_place(text: bytes, words: str) -
 
 def test_a_file_may_have_no_case() -> None:
     assert read_topologies(b"{}", "cases.json") == ()
+
+
+def test_the_search_for_a_fix_is_bounded_and_the_verdict_stands() -> None:
+    rounds = 3000
+    case = {
+        "nodes": {
+            "a": [[rounds, [["w", "x", 1]]], [rounds, [["w", "y", 1]]]],
+            "b": [[rounds, [["r", "y", 1], ["r", "x", 1]]]],
+        },
+        "edges": {"x": {"depth": 1}, "y": {"depth": 1}},
+    }
+    found = judge(case, max_steps=10_000_000)
+    assert (found.verdict, found.edge, found.least_depth) == ("deadlock", "x", rounds)
+    cut = judge(case, max_steps=60_000)
+    assert (cut.verdict, cut.edge, cut.least_depth) == ("deadlock", None, None)
+    assert "the search was cut short" in cut.reason
+    assert cut.cycle == found.cycle
+    assert cut == judge(case, max_steps=60_000)

@@ -1,5 +1,6 @@
 """`draw`: a picture of what phase 2 planned, beside the port, never in place of one of its files."""
 
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -54,6 +55,34 @@ def test_nothing_is_written_into_the_port(port: Path, name: str, capsys: pytest.
     assert main(["draw", str(port), "--out", str(port / name)]) == 2
     assert "DRAW-OUT" in capsys.readouterr().err
     assert contents(port) == before
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "gates/presim.json", "new.svg"])
+def test_nothing_is_written_into_another_port(
+    port: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.port"
+    shutil.copytree(port, other)
+    before = contents(other)
+    (tmp_path / "link.svg").symlink_to(other / name)
+    for out in (other / name, tmp_path / "link.svg"):
+        assert main(["draw", str(port), "--out", str(out)]) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert [line.startswith("[DRAW-OUT]") for line in lines] == [True, False]
+    assert contents(other) == before
+
+
+def test_a_hard_link_to_a_file_of_the_port_is_left_alone(
+    port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(port)
+    (tmp_path / "x.svg").hardlink_to(port / "manifest.json")
+    assert main(["draw", str(port), "--out", str(tmp_path / "x.svg")]) == 2
+    assert "DRAW-OUT" in capsys.readouterr().err
+    assert contents(port) == before
+    (tmp_path / "x.svg").unlink()
+    (tmp_path / "x.svg").write_text("an older picture")
+    assert main(["draw", str(port), "--out", str(tmp_path / "x.svg")]) == 0
 
 
 def test_a_place_that_cannot_be_written(port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

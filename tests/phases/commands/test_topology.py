@@ -64,6 +64,30 @@ def test_a_malformed_file_is_exit_2_with_one_line(tmp_path: Path, capsys: pytest
     assert "edge 'e': depth" in err
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"edge": {}}, "no such key: 'edge'"),
+        ({"edges": {"x": {"depth": 2, "dept": 3}, "y": {"depth": 2}}}, "edge 'x': no such key: 'dept'"),
+        ({"verdict_class": 3}, "verdict_class"),
+        ({"least_depth_that_runs": 7}, "least_depth_that_runs"),
+        ({"least_depth_that_runs": {"x": "7"}}, "least_depth_that_runs: 'x'"),
+    ],
+)
+def test_a_key_that_means_nothing_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], words: str
+) -> None:
+    remarks = {"case": "x", "vary": "y", "verdict": "z", "simulated": 1, "text": "t"}
+    assert main(["topology", written(tmp_path, case={**CASE, **remarks})]) == 0
+    capsys.readouterr()
+    assert main(["topology", written(tmp_path, case={**CASE, **change})]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "case 'case'" in err
+    assert words in err
+    assert len(err.splitlines()) == 2
+
+
 @pytest.mark.parametrize("name", ["absent.json", "."])
 def test_a_file_that_is_none_is_exit_2(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topology", str(tmp_path / name)]) == 2

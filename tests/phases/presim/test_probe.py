@@ -41,6 +41,11 @@ def test_values_are_compared(tmp_path: Path) -> None:
     assert record["passed"] is True
 
 
+def test_whole_floats_and_the_ends_of_the_range_are_numbers_of_the_type(tmp_path: Path) -> None:
+    rows = [[-128.0, 127, 1.0, 0, -1, 2, 3, 4]] * 2
+    assert run_probe(read_probe(write(tmp_path, value(inputs=[{"x": rows}], outputs=[{"y": rows}])))).passed
+
+
 def test_without_inputs_only_the_flow_is_judged(tmp_path: Path) -> None:
     outcome = run_probe(read_probe(write(tmp_path, value(inputs=None, outputs=None))))
     assert outcome.passed
@@ -53,7 +58,7 @@ def test_another_verdict_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_fix_has_to_be_the_one_found(tmp_path: Path) -> None:
-    expect = {"verdict": "completes", "fix": {"fifo": "x", "depth": 3}}
+    expect = {"verdict": ["completes", "deadlock"], "fix": {"fifo": "x", "depth": 3}}
     outcome = run_probe(read_probe(write(tmp_path, value(expect=expect))))
     assert outcome.why == "expected depth 3 of fifo 'x' as the fix, got none"
 
@@ -86,7 +91,20 @@ def test_an_outcome_is_kept_in_a_port(port: Path, tmp_path: Path, capsys: pytest
         (value(expect={"verdict": []}), "no such verdict"),
         (value(expect={"verdict": [["x"]]}), "no such verdict"),
         (value(expect={"verdict": "completes", "fix": 3}), "fix"),
+        (value(expect={"verdict": "deadlock", "fix": {"fifo": "x"}}), "it is no fix"),
+        (value(expect={"verdict": "deadlock", "fix": {"fifo": "x", "depth": 0}}), "it is no fix"),
+        (value(expect={"verdict": "deadlock", "fix": {"fifo": "x", "depth": True}}), "it is no fix"),
+        (value(expect={"verdict": "deadlock", "fix": {"fifo": 5, "depth": 3}}), "it is no fix"),
+        (value(expect={"verdict": "deadlock", "fix": {"fifo": "z", "depth": 3}}), "the design has no fifo 'z'"),
+        (value(expect={"verdict": "completes", "fix": {"fifo": "x", "depth": 3}}), "only a deadlock has a fix"),
         (value(inputs={"x": VALUES}), "expected a list"),
+        (value(inputs=[{"x": [[1.5] * 8] * 2}]), "no numbers of int8: got 1.5"),
+        (value(inputs=[{"x": [[True] * 8] * 2}]), "expected numbers, got True"),
+        (value(inputs=[{"x": [["1"] * 8] * 2}]), "expected numbers, got '1'"),
+        (value(inputs=[{"x": [[None] * 8] * 2}]), "expected numbers, got None"),
+        (value(inputs=[{"x": [[-129] * 8] * 2}]), "no numbers of int8: got -129"),
+        (value(inputs=[{"x": [[1e400] * 8] * 2}]), "no numbers of int8: got inf"),
+        (value(outputs=[{"y": [[0.25] * 8] * 2}]), "no numbers of int8: got 0.25"),
         (value(inputs=[7]), "expected an object of numbers"),
         (value(inputs=[{"z": VALUES}]), "the design has no 'z'"),
         (value(inputs=[{"x": [[300] * 8] * 2}]), "no numbers of int8"),

@@ -188,6 +188,44 @@ def test_what_no_kernel_computes_is_refused_by_name(op_type: str) -> None:
         attributes_of(op, manifest)
 
 
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-FLOAT32_MAX, FLOAT32_MAX, ((), ())),
+        (-1e39, 1e300, ((), ())),
+        (float("-inf"), float("inf"), ((), ())),
+        (-float(np.nextafter(np.float32(FLOAT32_MAX), np.float32(0))), 1e37, ((), ())),
+        (-2.0, 1.5, ((-256,), (192,))),
+    ],
+)
+def test_the_ends_of_float32_bound_nothing(low: float, high: float, expected: tuple[tuple[int, ...], ...]) -> None:
+    manifest, op = unrounded_clip()
+    found = dict(attributes_of(replace(op, attributes={"minimum": low, "maximum": high}), manifest))
+    assert (found["minimum"], found["maximum"]) == expected
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e30, FLOAT32_MAX), (-FLOAT32_MAX, -1e30), (-2.0, 0.3)])
+def test_a_bound_that_does_bound_and_no_kernel_has_is_refused(low: float, high: float) -> None:
+    manifest, op = unrounded_clip()
+    with pytest.raises(RefusedError, match="no whole multiple of the accumulator's unit within 64 bits"):
+        attributes_of(replace(op, attributes={"minimum": low, "maximum": high}), manifest)
+
+
+def unrounded_clip() -> tuple[Manifest, Op]:
+    """A Clip whose result is not rounded, on an accumulator with the unit 2**-7."""
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 8)), 2.0**-3, out="xd")
+    y = s.node("MatMul", [x, s.weight(np.ones((8, 3), np.int8), 2.0**-4)])
+    clip = s.node("Clip", [y, s.const(np.float32(-2.0)), s.const(np.float32(1.5))])
+    s.output(s.qdq(clip, 2.0**-3, out="a"))
+    s.output(s.qdq(s.node("Relu", [clip]), 2.0**-3, out="b"))
+    manifest = s.load().manifest
+    return manifest, next(op for op in manifest.ops if op.type == "Clip")
+
+
 def bounds(op: Op) -> list[float]:
     return [round(float(str(v)), 3) for k, v in op.attributes.items() if k == "maximum"]
 
