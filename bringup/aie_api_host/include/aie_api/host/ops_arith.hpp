@@ -110,12 +110,14 @@ auto min(const A& a, const B& b) {
   return detail::zip(a, b, [](auto x, auto y) { return y < x ? y : x; });
 }
 
-/// -x and |x| wrap: the smallest signed value stays itself.
+/// -x and |x| wrap: the smallest signed value stays itself; unsigned vectors come back unchanged.
 template <Vector V>
 V neg(const V& v) {
   using T = element_t<V>;
   return detail::map(v, [](T x) -> T {
-    if constexpr (std::is_integral_v<T>)
+    if constexpr (std::is_unsigned_v<T>)
+      return x;
+    else if constexpr (std::is_integral_v<T>)
       return detail::wrap_sub<T>(0, x);
     else
       return T(-float(x));
@@ -136,30 +138,81 @@ V abs(const V& v) {
   });
 }
 
-/// v * 2**shift and v / 2**shift: through an accumulator, so the modes of the tile apply.
+namespace detail {
+
+/// An accumulator that holds a vector of T without loss.
 template <Vector V>
-V upshift(const V& v, unsigned shift) {
-  using T = element_t<V>;
-  return accum<typename detail::accum_tag_for_type<T>::type, V::size()>(v, static_cast<int>(shift)).template to_vector<T>(0);
-}
-template <Vector V>
-V downshift(const V& v, unsigned shift) {
-  using T = element_t<V>;
-  return accum<typename detail::accum_tag_for_type<T>::type, V::size()>(v, 0).template to_vector<T>(static_cast<int>(shift));
+auto widened(const V& v, unsigned shift) {
+  return accum<typename accum_tag_for_type<element_t<V>>::type, V::size()>(v, static_cast<int>(shift));
 }
 
+}  // namespace detail
+
+/// v * 2**shift and v / 2**shift: through an accumulator, so the modes of the tile apply.
+template <Vector V>
+  requires(V::is_integral())
+V upshift(const V& v, unsigned shift) {
+  return detail::widened(v, shift).template to_vector<element_t<V>>(0);
+}
+template <Vector V>
+  requires(V::is_integral())
+V downshift(const V& v, unsigned shift) {
+  return detail::widened(v, 0).template to_vector<element_t<V>>(static_cast<int>(shift));
+}
+/// As downshift, the bits read as unsigned.
+template <Vector V>
+  requires(V::is_integral())
+V logical_downshift(const V& v, unsigned shift) {
+  using U = std::make_unsigned_t<element_t<V>>;
+  return downshift(v.template cast_to<U>(), shift).template cast_to<element_t<V>>();
+}
+
+/// Sum and difference that saturate if the tile's saturation is on.
 template <typename A, typename B>
   requires(MatchingPair<A, B> && std::is_integral_v<element_t<A>>)
+auto saturating_add(const A& a, const B& b) {
+  const auto mode = detail::current_modes().saturation;
+  return detail::zip(a, b, [mode](auto x, auto y) {
+    return detail::saturate_to<element_t<A>>(__int128{x} + y, detail::is_signed_v<element_t<A>>, mode);
+  });
+}
+template <typename A, typename B>
+  requires(MatchingPair<A, B> && std::is_integral_v<element_t<A>>)
+auto saturating_sub(const A& a, const B& b) {
+  const auto mode = detail::current_modes().saturation;
+  return detail::zip(a, b, [mode](auto x, auto y) {
+    return detail::saturate_to<element_t<A>>(__int128{x} - y, detail::is_signed_v<element_t<A>>, mode);
+  });
+}
+
+/// a - b where a is larger, else 0.
+template <typename A, typename B>
+  requires MatchingPair<A, B>
+auto maxdiff(const A& a, const B& b) {
+  using T = element_t<A>;
+  return detail::zip(a, b, [](T x, T y) -> T { return y < x ? detail::wrap_sub<T>(x, y) : T(0); });
+}
+
+namespace detail {
+
+/// Bit operations take two vectors, or an element and a vector, in this order.
+template <typename A, typename B>
+concept BitPair = MatchingPair<A, B> && Vector<B> && std::is_integral_v<element_t<A>>;
+
+}  // namespace detail
+
+template <typename A, typename B>
+  requires detail::BitPair<A, B>
 auto bit_and(const A& a, const B& b) {
   return detail::zip(a, b, [](auto x, auto y) { return static_cast<element_t<A>>(x & y); });
 }
 template <typename A, typename B>
-  requires(MatchingPair<A, B> && std::is_integral_v<element_t<A>>)
+  requires detail::BitPair<A, B>
 auto bit_or(const A& a, const B& b) {
   return detail::zip(a, b, [](auto x, auto y) { return static_cast<element_t<A>>(x | y); });
 }
 template <typename A, typename B>
-  requires(MatchingPair<A, B> && std::is_integral_v<element_t<A>>)
+  requires detail::BitPair<A, B>
 auto bit_xor(const A& a, const B& b) {
   return detail::zip(a, b, [](auto x, auto y) { return static_cast<element_t<A>>(x ^ y); });
 }

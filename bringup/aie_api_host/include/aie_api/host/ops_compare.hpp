@@ -32,6 +32,18 @@ AIE_HOST_COMPARE(eq, ==)
 AIE_HOST_COMPARE(neq, !=)
 #undef AIE_HOST_COMPARE
 
+/// Whether all lanes are equal; whether some lane differs.
+template <typename A, typename B>
+  requires MatchingPair<A, B>
+bool equal(const A& a, const B& b) {
+  return eq(a, b).full();
+}
+template <typename A, typename B>
+  requires MatchingPair<A, B>
+bool not_equal(const A& a, const B& b) {
+  return !eq(a, b).full();
+}
+
 /// a where the mask is clear, b where it is set.
 template <typename A, typename B, unsigned N>
   requires(detail::is_vector_or_elem_v<A> && detail::is_vector_or_elem_v<B> &&
@@ -48,6 +60,16 @@ element_t<V> reduce_add(const V& v) {
   element_t<V> total = v.data()[0];
   for (unsigned i = 1; i < V::size(); ++i) total = detail::wrap_add<element_t<V>>(total, v.data()[i]);
   return total;
+}
+/// Lane k is the sum of vector k (up to 4 vectors); the other lanes are undefined.
+template <Vector V, Vector... Rest>
+  requires((std::is_same_v<V, Rest> && ...) && sizeof...(Rest) < 4)
+V reduce_add_v(const V& first, const Rest&... rest) {
+  V out;
+  unsigned index = 0;
+  out.data()[index++] = reduce_add(first);
+  ((out.data()[index++] = reduce_add(rest)), ...);
+  return out;
 }
 template <Vector V>
 element_t<V> reduce_max(const V& v) {

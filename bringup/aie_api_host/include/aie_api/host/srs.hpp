@@ -50,6 +50,10 @@ enum class rounding_mode : unsigned {
   symmetric_ceil = rnd_sym_ceil,
 };
 
+/// Shifts that the shift-round-saturate unit takes (detail/shift.hpp).
+inline constexpr int max_shift = 59;
+inline constexpr int min_shift = -4;
+
 namespace detail {
 
 struct modes {
@@ -83,7 +87,7 @@ constexpr bool rounds_up(rounding_mode mode, bool odd, bool negative, bool below
 
 /// round(value / 2**shift); a negative shift multiplies.
 inline __int128 shift_round(std::int64_t value, int shift, rounding_mode mode) {
-  aie_host::require(shift > -64 && shift < 64, "SRS shift outside -63..63");
+  aie_host::require(shift >= min_shift && shift <= max_shift, "SRS shift outside -4..59");
   if (shift <= 0)
     return static_cast<__int128>(static_cast<unsigned __int128>(static_cast<__int128>(value)) << -shift);
   const std::int64_t quotient = value >> shift;
@@ -120,7 +124,7 @@ T srs(std::int64_t value, int shift, bool is_signed, modes m) {
 /// UPS of one lane into S: an overflow saturates if saturation is on, else it wraps.
 template <typename S>
 S ups(std::int64_t value, int shift, saturation_mode mode) {
-  aie_host::require(shift >= 0 && shift < 64, "UPS shift outside 0..63");
+  aie_host::require(shift >= 0 && shift <= max_shift, "UPS shift outside 0..59");
   const auto wide = static_cast<__int128>(static_cast<unsigned __int128>(static_cast<__int128>(value)) << shift);
   return saturate_to<S>(wide, true, mode);
 }
