@@ -111,9 +111,19 @@ class MechanismEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EquivalenceEvidence:
-    """A decomposition that changes the mathematics, held numerically against the whole on real data."""
+    """A decomposition that changes the mathematics, held numerically against the whole on real data.
+
+    Attributes:
+        name: of the record.
+        decomposition: that was held, by its name in `presim.decompositions`.
+        elements: compared.
+        mismatches: further apart than allowed.
+        largest_difference: of any element.
+        allowed: largest difference that is none.
+    """
 
     name: str
+    decomposition: str
     elements: int
     mismatches: int
     largest_difference: float
@@ -164,11 +174,11 @@ class PresimEvidence:
         kernels: kernels that round or saturate.
         mechanisms: that the designs use.
         equivalences: recorded in the port.
-        decompositions: ops of the designs whose mathematics differs from the manifest's.
+        decompositions: by which kernels of the designs compute other mathematics than the manifest's, each once.
         regimes: predicted.
         regimes_unknown: device figures without which nothing can be predicted.
         regression: the standing suite, as it ran.
-        margins: (fifo, depth, least depth that runs).
+        margins: (pool, depth, least depth that runs, the others as they are) of the pools that were tried.
         dispatches: those on the array, in order.
         static_expected: static checks that there are.
         budgets_expected: budgets that every dispatch has rows of.
@@ -191,7 +201,7 @@ class PresimEvidence:
     kernels: int
     mechanisms: tuple[MechanismEvidence, ...]
     equivalences: tuple[EquivalenceEvidence, ...]
-    decompositions: int
+    decompositions: tuple[str, ...]
     regimes: tuple[RegimeEvidence, ...]
     regression: RegressionEvidence | None
     margins: tuple[tuple[str, int, int], ...] = ()

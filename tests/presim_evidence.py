@@ -80,10 +80,16 @@ def good_presim() -> PresimEvidence:
         ),
         equivalences=(
             EquivalenceEvidence(
-                name="chunked softmax", elements=10, mismatches=0, largest_difference=1e-6, allowed=1e-6
+                name="scores",
+                decomposition="chunked_softmax",
+                elements=10,
+                mismatches=0,
+                largest_difference=1e-6,
+                allowed=1e-6,
             ),
         ),
-        decompositions=1,
+        decompositions=("chunked_softmax",),
+        margins=(("d0: f at shared", 4, 3),),
         regimes=(regime("batch 1", 1), regime("batch 8", 8)),
         regression=RegressionEvidence(stages=2, tests=2, failed=0),
         dispatches=("d0",),

@@ -50,7 +50,7 @@ def equivalence(file: Path, port: Path | None) -> int:
         if port is not None:
             value = {
                 "file_sha256": sha256_hex(file.read_bytes()),
-                "decomposition": read.decomposition.name,
+                "decomposition": row.decomposition,
                 "elements": row.elements,
                 "mismatches": row.mismatches,
                 "largest_difference": min(row.largest_difference, 1e308),

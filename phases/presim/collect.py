@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checklists.items.presim_runs import MIN_INPUTS
+from checklists.items.presim_runs import ENDED, MIN_INPUTS
 from manifest.device import Device
 from manifest.errors import RefusedError, UpstreamError
 from manifest.io import canonical_json, parse_canonical, sha256_hex
@@ -36,6 +36,7 @@ from presim.evidence import (
     RunEvidence,
     StaticEvidence,
 )
+from presim.simulate import SimOptions, margins
 from presim.static import CHECKS, budget_rows, check_design, scope_of, structure
 from presim.static.budget import CHANNELS, DATA, DESCRIPTORS, LOCKS, PROGRAM
 
@@ -44,6 +45,10 @@ Progress = Callable[[str], None]
 
 BUDGET_CHECKS: Final = frozenset({CHANNELS, DATA, DESCRIPTORS, LOCKS, PROGRAM})
 """Static checks that are budgets: judged by their rows, need against have, and not a second time."""
+
+MARGIN_INFERENCES: Final = 2
+MARGIN_STEPS: Final = 1_000_000
+"""Instructions that all runs for the margins of a dispatch may take together, about a second."""
 
 BUDGETS: Final = ("bytes of data memory", "bytes of program memory", "buffer descriptors", "locks")
 """Budgets that every dispatch has rows of, whatever its device."""
@@ -106,7 +111,8 @@ def collect(
         kernels=len(kernels),
         mechanisms=mechanism_evidence(tuple(designs), probes_of(records), constants),
         equivalences=equivalences_of(records),
-        decompositions=len({k.type for k in kernels if k.type in DECOMPOSED}),
+        decompositions=tuple(sorted({DECOMPOSED[k.type] for k in kernels if k.type in DECOMPOSED})),
+        margins=bench.margins(),
         regimes=predicted.regimes,
         regimes_unknown=predicted.unknown,
         regression=_regression(source, data, bench.names) if designs else None,
@@ -241,6 +247,18 @@ class _Benches:
             )
         )
         return handed_on(bench, run.result)
+
+    def margins(self) -> tuple[tuple[str, int, int], ...]:
+        """How shallow every pool could be, of the dispatches that run; as far as the bound of steps goes."""
+        self.progress("how shallow every fifo could be")
+        ended = [run.dispatch for run in self.full if run.verdict in ENDED]
+        options = SimOptions(inferences=MARGIN_INFERENCES, fix_steps=MARGIN_STEPS)
+        return tuple(
+            (f"{name}: {margin.fifo} at {margin.side}", margin.depth, margin.least)
+            for name in ended
+            for margin in margins(self.benches[name].design, options=options)
+            if margin.least is not None
+        )
 
     def on_host(self, dispatch: Dispatch, handed: Sequence[Mapping[str, Array]]) -> Sequence[Mapping[str, Array]]:
         if dispatch.where != "host" or not all(set(dispatch.inputs) <= set(row) for row in handed):

@@ -102,6 +102,7 @@ def compare(equivalence: Equivalence) -> tuple[EquivalenceEvidence, ...]:
         rows.append(
             EquivalenceEvidence(
                 name=f"{equivalence.name} in chunks of {chunk}",
+                decomposition=decomposition.name,
                 elements=int(whole.size),
                 mismatches=int(np.count_nonzero(~(apart <= equivalence.allowed))),
                 largest_difference=float(apart.max()) if np.isfinite(apart).all() else math.inf,

@@ -89,6 +89,7 @@ def equivalences_of(files: Mapping[str, bytes]) -> tuple[EquivalenceEvidence, ..
             found.append(
                 EquivalenceEvidence(
                     name=str(value["name"]),
+                    decomposition=str(value["decomposition"]),
                     elements=int(value["elements"]),
                     mismatches=int(value["mismatches"]),
                     largest_difference=float(value["largest_difference"]),
@@ -100,7 +101,8 @@ def equivalences_of(files: Mapping[str, bytes]) -> tuple[EquivalenceEvidence, ..
 
 def _value(name: str, data: bytes) -> dict[str, Any]:
     value = parse_canonical(data, name)
-    wanted = {"name", "text", "passed"} if name.startswith(PROBES) else {"name", "elements", "mismatches", "allowed"}
+    figures = {"name", "decomposition", "elements", "mismatches", "largest_difference", "allowed"}
+    wanted = {"name", "text", "passed"} if name.startswith(PROBES) else figures
     if not isinstance(value, dict) or value.get("schema_version") != SCHEMA_VERSION or not wanted <= set(value):
         msg = f"{name}: tampered: expected a record of schema_version {SCHEMA_VERSION}"
         raise UpstreamError(msg)

@@ -62,6 +62,12 @@ def design_tables(designs: Sequence[Design], evidence: PresimEvidence) -> tuple[
             rows=tuple(_run(run) for run in sorted(_runs(evidence), key=lambda r: r.order)),
         ),
         Table(
+            title="Margins",
+            basis="simulated on counts: the least depth with which the dispatch still runs, the others as they are",
+            columns=("pool", "depth", "least depth that runs"),
+            rows=tuple((name, str(depth), str(least)) for name, depth, least in evidence.margins),
+        ),
+        Table(
             title="Regimes",
             basis="predicted from calibration data, never measured",
             columns=("regime", "batch", "latency cycles", "interval cycles", "bound", "compute", "on-chip", "DRAM"),

@@ -11,8 +11,6 @@ from phases import cli
 FOLDER = Path(cli.__file__).parent
 FILES = [p.parent.relative_to(FOLDER.parent) for p in FOLDER.rglob("__main__.py")]
 PROGRAMS = sorted(path.as_posix().replace("/", ".") for path in FILES)
-    {p.parent.relative_to(FOLDER.parent).as_posix().replace("/", ".") for p in FOLDER.rglob("__main__.py")}
-)
 
 
 def test_there_are_programs() -> None:

@@ -48,7 +48,7 @@ def test_an_item_that_had_nothing_to_judge_never_passes() -> None:
 
 
 def test_a_model_without_work_on_the_array_is_shown_as_such() -> None:
-    host = replace(NOTHING, dispatches=(), stages_expected=(), decompositions=0, design_again_sha256="a" * 64)
+    host = replace(NOTHING, dispatches=(), stages_expected=(), decompositions=(), design_again_sha256="a" * 64)
     report = evaluate(ITEMS, host, (), TODAY, phase="presim")
     verdicts = {i.code: i.verdict for i in report.items}
     assert verdicts.pop("PS009") is Verdict.PASS

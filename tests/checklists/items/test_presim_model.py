@@ -70,23 +70,36 @@ def test_PS011_passes_at_the_allowed_difference_and_fails_above() -> None:
     assert equivalence().verdict is Verdict.PASS
     finding = equivalence(largest_difference=math.nextafter(1e-6, 1))
     assert finding.verdict is Verdict.FAIL
-    assert finding.subjects == ("chunked softmax",)
+    assert finding.subjects == ("scores",)
     assert equivalence(mismatches=1).verdict is Verdict.FAIL
     assert equivalence(largest_difference=math.nan).verdict is Verdict.FAIL
 
 
 def test_PS011_every_decomposition_needs_its_equivalence() -> None:
-    assert decompositions_equivalent(replace(GOOD, decompositions=2)).verdict is Verdict.NOT_RUN
+    finding = decompositions_equivalent(replace(GOOD, decompositions=("chunked_softmax", "chunked_layer_norm")))
+    assert finding.verdict is Verdict.NOT_RUN
+    assert finding.subjects == ("chunked_layer_norm",)
     assert decompositions_equivalent(replace(GOOD, equivalences=())).verdict is Verdict.NOT_RUN
     assert equivalence(elements=0).verdict is Verdict.NOT_RUN
     assert equivalence(elements=1).verdict is Verdict.PASS
 
 
+def test_PS011_another_decomposition_on_record_shows_nothing() -> None:
+    finding = equivalence(decomposition="chunked_layer_norm")
+    assert finding.verdict is Verdict.NOT_RUN
+    assert finding.subjects == ("chunked_softmax",)
+    assert "no equivalence on record of 'chunked_softmax'" in finding.summary
+    two = (GOOD.equivalences[0], replace(GOOD.equivalences[0], decomposition="streaming_attention"))
+    both = replace(GOOD, equivalences=two, decompositions=("chunked_softmax", "streaming_attention"))
+    assert decompositions_equivalent(both).verdict is Verdict.PASS
+    assert decompositions_equivalent(replace(both, equivalences=two[:1] * 2)).verdict is Verdict.NOT_RUN
+
+
 def test_PS011_is_not_applicable_only_without_decompositions_and_records() -> None:
-    finding = decompositions_equivalent(replace(GOOD, decompositions=0, equivalences=()))
+    finding = decompositions_equivalent(replace(GOOD, decompositions=(), equivalences=()))
     assert finding.verdict is Verdict.NOT_APPLICABLE
     assert finding.figures["decompositions"] == 0
-    assert decompositions_equivalent(replace(GOOD, decompositions=0)).verdict is Verdict.PASS
+    assert decompositions_equivalent(replace(GOOD, decompositions=())).verdict is Verdict.PASS
 
 
 def test_PS012_passes_at_its_own_bound() -> None:

@@ -14,6 +14,7 @@ from checklists.model import GateReport, Verdict
 from manifest.device import load_device
 from phases.baseline.__main__ import main as baseline
 from phases.port import open_port
+from phases.presim import collect as module
 from phases.presim.collect import BUDGETS, budget_evidence, collect, static_evidence
 from phases.presim.options import PresimOptions
 from phases.presim.predicting import predict
@@ -131,3 +132,20 @@ def test_a_dispatch_that_only_moves_data_needs_nothing_of_cores() -> None:
     rows = {row.what: (row.need, row.have) for row in budget_evidence(bare, DEVICE)}
     assert set(BUDGETS) <= set(rows)
     assert rows["bytes of program memory"] == (0, 0)
+
+
+def test_margins_are_found_within_their_bound_and_judge_nothing(
+    digits: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    designs = designed(digits)
+    found = evidence(digits, designs)
+    pools = {name for name, _, _ in found.margins}
+    assert {f.name for d in designs for f in d.fifos} <= {n.split(": ", 1)[1].rsplit(" at ", 1)[0] for n in pools}
+    assert all(1 <= least <= depth for _, depth, least in found.margins)
+    assert any(least < depth for _, depth, least in found.margins)
+    figures = {i.code: i.figures for i in judged(found).items}["PS004"]
+    assert figures["fifos_with_known_margin"] == len(found.margins)
+    monkeypatch.setattr(module, "MARGIN_STEPS", 1)
+    bare = evidence(digits, designs)
+    assert bare.margins == ()
+    assert [i.verdict for i in judged(bare).items] == [i.verdict for i in judged(found).items]

@@ -47,13 +47,14 @@ def test_a_long_table_is_cut_on_the_page_and_whole_in_markdown(gate: GateReport,
 
 def test_a_design_in_tables() -> None:
     tables = {t.title: t for t in design_tables((copy_design(), every_part()), good_presim())}
-    assert [len(t.rows) for t in tables.values()] == [2, 2, 4, 5, 2]
+    assert [len(t.rows) for t in tables.values()] == [2, 2, 4, 5, 1, 2]
     assert all(len(row) == len(t.columns) for t in tables.values() for row in t.rows)
     assert tables["Spread of every op"].rows[0] == ("d0", "copy", "rows", "1", "0.0 %", "resident", "0")
     assert tables["Workers"].rows[0] == ("d0", "w", "core 0, 2", "copy", "copy")
     assert tables["Fifos"].rows[0] == ("d0", "x", "int8 8", "2", "shim0", "w", "x")
     assert tables["Fifos"].rows[3][5] == "w (depth 3)"
     assert [row[0] for row in tables["Validation in its order"].rows] == ["0", "1", "2", "3", "4"]
+    assert tables["Margins"].rows == (("d0: f at shared", "4", "3"),)
     assert "never measured" in tables["Regimes"].basis
 
 
