@@ -6,7 +6,7 @@
 //   using Out = port::Output<int8, 3, -128, 127>;           // dtype, zero point, lowest and highest code[, inside]
 //   port::Scale scale = port::scale_uniform(requant);        // {multiplier, shift} for all lanes, or
 //   port::Scale scale = port::scale_block(requant, block);   // packed (blocks, 2, 8): the block twice, for two pixels, or
-//   port::Scale scale = port::scale_vector(requant, at);     // packed (blocks, 2, 8): blocks 2*at and 2*at+1 side by side
+//   port::Scale scale = port::scale_vector(requant, block);  // packed (blocks, 2, 8): this block and the next, side by side
 //   aie::vector<int8, 16> codes = port::finish<Out>(values, scale);    // int32 values * multipliers, or
 //   aie::vector<int8, 16> codes = port::finish<Out>(products, scale);  // acc64 products that are multiplied already
 //   port::store(out, codes);                                 // 16 elements, no alignment asked for
@@ -72,8 +72,8 @@ inline Scale scale_block(const int32_t* __restrict packed, unsigned block) {
     return scale_of(aie::concat(multiplier, multiplier), aie::concat(shift, shift));
 }
 
-inline Scale scale_vector(const int32_t* __restrict packed, unsigned at) {
-    const int32_t* from = packed + 32 * at;
+inline Scale scale_vector(const int32_t* __restrict packed, unsigned block) {
+    const int32_t* from = packed + 16 * block;
     return scale_of(aie::concat(aie::load_v<8>(from), aie::load_v<8>(from + 16)),
                     aie::concat(aie::load_v<8>(from + 8), aie::load_v<8>(from + 24)));
 }
@@ -106,41 +106,45 @@ inline Values rounded(const Products& products, const Scale& scale) {
     return all;
 }
 
-template <typename O>
-inline aie::vector<typename O::type, LANES> clamped(const aie::vector<typename O::type, LANES>& codes) {
+// Step 6, on any number of lanes.
+template <typename O, unsigned N>
+inline aie::vector<typename O::type, N> bounded(const aie::vector<typename O::type, N>& codes) {
     using T = typename O::type;
     constexpr bool is_signed = T(-1) < T(0);
     constexpr int32_t bits = 8 * sizeof(T);
     constexpr int32_t least = is_signed ? -(1 << (bits - 1)) : 0;
     constexpr int32_t most = is_signed ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
-    aie::vector<T, LANES> all = codes;
+    aie::vector<T, N> all = codes;
     if constexpr (O::low > least) {
-        all = aie::max(all, aie::broadcast<T, LANES>(T(O::low)));
+        all = aie::max(all, aie::broadcast<T, N>(T(O::low)));
     }
     if constexpr (O::high < most) {
-        all = aie::min(all, aie::broadcast<T, LANES>(T(O::high)));
+        all = aie::min(all, aie::broadcast<T, N>(T(O::high)));
     }
     return all;
+}
+
+// Step 4; what does not fit 32 bits stays at their end.
+template <typename O>
+inline Values displaced(const Values& values) {
+    constexpr int32_t zero_point = O::inside ? 0 : O::zero_point;
+    if constexpr (zero_point == 0) {
+        return values;
+    } else {
+        Products moved;
+        moved.from_vector(values, 0);
+        return aie::add(moved, constant(zero_point, 0)).template to_vector<int32>(0);
+    }
 }
 
 // Steps 4 to 6.
 template <typename O>
 inline aie::vector<typename O::type, LANES> codes(const Values& values) {
     using T = typename O::type;
-    constexpr int32_t zero_point = O::inside ? 0 : O::zero_point;
     static_assert(sizeof(T) <= 2, "codes of 8 or 16 bits");
-    Products moved;
-    moved.from_vector(values, 0);
-    if constexpr (zero_point != 0) {
-        moved = aie::add(moved, constant(zero_point, 0));
-    }
-    if constexpr (sizeof(T) == 2) {
-        return clamped<O>(moved.template to_vector<T>(0));
-    } else {
-        aie::accum<acc32, LANES> narrow;
-        narrow.from_vector(moved.template to_vector<int32>(0), 0);
-        return clamped<O>(narrow.template to_vector<T>(0));
-    }
+    aie::accum<acc32, LANES> moved;
+    moved.from_vector(displaced<O>(values), 0);
+    return bounded<O>(moved.template to_vector<T>(0));
 }
 
 template <typename O>
@@ -161,7 +165,7 @@ inline void store(T* __restrict out, const aie::vector<T, LANES>& codes) {
 // Why by way of memory: a vector has at least 128 bits, eight 8-bit codes are half of that.
 template <typename T>
 inline void store8(T* __restrict out, const aie::vector<T, LANES>& codes) {
-    alignas(32) T all[LANES];
+    alignas(64) T all[LANES];
     aie::store_v(all, codes);
     std::memcpy(out, all, 8 * sizeof(T));
 }
