@@ -60,7 +60,7 @@ def _draft(item: Average, x: Operand, factor: float) -> Draft:
         powers = x.power_of_two and output.power_of_two and dyadic(sums.ratio) is not None
         return enumerated(sums, output, "srs" if powers else "rational")
 
-    units = Units(values=(x.scale * exact / item.common,))
+    units = Units(values=(x.scale * exact / item.common,), reach=x.reach * abs(exact))
     return Draft(
         node=item.node,
         type=item.type,
@@ -89,7 +89,8 @@ def lower_average(b: Builder, item: Average) -> None:
             remedy="put QuantizeLinear in front of it",
         )
     factor = Fraction(chain.factor)
-    scaled = Units(values=(units.values[0] * factor / item.common,), integral=units.integral)
+    reach = None if units.reach is None else units.reach * abs(factor)
+    scaled = Units(values=(units.values[0] * factor / item.common,), integral=units.integral, reach=reach)
 
     def requant(output: Output) -> Requantization:
         return per_channel(unit_ratios(scaled, output), output, reference_of(scaled, output))

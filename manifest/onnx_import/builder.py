@@ -32,12 +32,14 @@ class Value:
 class Units:
     """Exact value of one unit of an exact tensor's integers: one, or one per index of `axis`.
 
-    `integral`: every value is a whole number of units (a rescaled bias is not).
+    `integral`: every value is a whole number of units (a rescaled bias is not). `reach`: no |value| is larger, None
+    where that is not known.
     """
 
     values: tuple[Fraction, ...]
     axis: int | None = None
     integral: bool = True
+    reach: Fraction | None = None
 
 
 class Builder:

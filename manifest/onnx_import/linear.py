@@ -160,6 +160,7 @@ def _draft(b: Builder, item: Linear, bias: str, plan: BiasPlan) -> Draft:
         values=tuple(item.x.scale * s * item.alpha for s in scales),
         axis=item.out_axis if len(scales) > 1 else None,
         integral=plan.kind != "rescaled",
+        reach=(bound + 1) * item.x.scale * abs(item.alpha) * max(scales) / (1 << min(plan.promotion)),
     )
     pair = (item.x.name, weight.name) if item.x_first else (weight.name, item.x.name)
     powers = item.x.power_of_two and item.weight.quant.exponents is not None and plan.power_of_two

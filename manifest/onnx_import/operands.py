@@ -45,6 +45,11 @@ class Operand:
         return max(largest_input(self.code_range, z) for z in self.quant.zero_points)
 
     @property
+    def reach(self) -> Fraction:
+        """Largest |value|."""
+        return self.largest * Fraction(max(self.quant.scales))
+
+    @property
     def power_of_two(self) -> bool:
         """Whether every scale is 2**k."""
         return self.quant.exponents is not None
@@ -234,8 +239,14 @@ def channel_values(node: Node, constant: Constant, count: int, what: str) -> tup
     return flat, scheme
 
 
-def exact_constant(node: Node, constant: Constant) -> Constant:
+def exact_constant(node: Node, constant: Constant, *, whole: bool = False) -> Constant:
     """A constant operand of Add or Mul as integers: float32 values become integers times one power of two.
+
+    Args:
+        node: the Add or Mul.
+        constant: codes with a scale, or float32 values.
+        whole: take the largest common factor as the scale, be it a power of two or not (of one value the value
+            itself), so that the integers stay small.
 
     Raises:
         RefusedError: the values need more than 31 bits beside one another.
@@ -251,8 +262,8 @@ def exact_constant(node: Node, constant: Constant) -> Constant:
     step = math.lcm(*(v.denominator for v in values)) if values else 1
     scaled = [int(v * step) for v in values]
     common = math.gcd(*scaled) if scaled else 1
-    twos = (common & -common).bit_length() - 1 if common else 0
-    scaled = [v >> twos for v in scaled]
+    factor = common if whole and common else common & -common if common else 1
+    scaled = [v // factor for v in scaled]
     if max((abs(v) for v in scaled), default=0) >= 1 << 31:
         raise refusal(
             node,
@@ -263,5 +274,5 @@ def exact_constant(node: Node, constant: Constant) -> Constant:
             remedy=_UNQUANTIZED,
         )
     codes_ = np.array(scaled, np.int32).reshape(constant.array.shape)
-    scheme = quantities.quantization((float(Fraction(1 << twos, step)),), (0,), None)
+    scheme = quantities.quantization((float(Fraction(factor, step)),), (0,), None)
     return Constant(array=codes_, quant=scheme, origin=constant.origin, nodes=constant.nodes)

@@ -1,7 +1,9 @@
 """Ops that pass values on (layout, MaxPool, Relu, Clip): on codes, on dequantised values, on exact tensors."""
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from manifest.model import AttributeValue, Requantization
 from manifest.onnx_import.builder import Builder, Units
@@ -48,6 +50,14 @@ def keep_units(units: Units) -> Units:
     return units
 
 
+def clamped(units: Units, own: Bounds | None) -> Units:
+    """Units behind a clamp: a finite bound may lie beyond what the values reach."""
+    if own is None or units.reach is None:
+        return units
+    ends = [abs(Fraction(end)) for end in (own.low, own.high) if math.isfinite(end)]
+    return replace(units, reach=max([units.reach, *ends]))
+
+
 def lower_passing(b: Builder, item: Passing) -> None:
     """Emit the op in the form that its input asks for."""
     value = b.value(item.node, 0)
@@ -91,7 +101,7 @@ def _on_real(b: Builder, item: Passing, source: Operand) -> None:
         type=item.type,
         inputs=(source.name,),
         requant=lambda output: unary_requant(source, output),
-        units=Units(values=(source.scale,)),
+        units=clamped(Units(values=(source.scale,), reach=source.reach), item.own),
         attributes=item.attributes,
     )
     if chain.quantize is not None:
@@ -124,7 +134,7 @@ def _on_exact(b: Builder, item: Passing, source: str) -> None:
     """On an exact tensor: rounded where QuantizeLinear follows."""
     chain = b.plan.chains[item.node.index]
     units = b.units.get(source)
-    moved = None if units is None else item.remap(units)
+    moved = None if units is None else item.remap(clamped(units, item.own))
 
     def requant(output: Output) -> Requantization:
         if moved is None:

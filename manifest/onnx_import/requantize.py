@@ -26,6 +26,10 @@ MULTIPLIER_BITS: Final = 31
 MAX_ENUMERATED: Final = 1 << 22
 _MAX_OBJECTS: Final = 1 << 16
 _MAX_SHIFT: Final = 46
+_MOST_SHIFT: Final = 62
+_LARGEST_SUM: Final = 1 << 62
+ALIGN_ERROR: Final = Fraction(1, 1 << 12)
+"""Error of an aligned sum, in output codes, that needs no finer multipliers."""
 _PROBE: Final = 2048
 
 
@@ -180,12 +184,24 @@ def per_channel(
 
 
 def aligned(
-    ratios: Sequence[Fraction], output: Output, reference: ReferenceKind, *, inside: bool = False
+    ratios: Sequence[Fraction],
+    output: Output,
+    reference: ReferenceKind,
+    *,
+    inside: bool = False,
+    sizes: Sequence[int] | None = None,
 ) -> Requantization:
     """One multiplier per input and one shared shift, so that the sum is rounded once.
 
     Where the ratios are powers of two the multipliers are the alignments (powers of two), else the largest one
-    is in [2**30, 2**31).
+    is in [2**30, 2**31), or larger where an input has a unit so fine that its multiplier would lose what counts.
+
+    Args:
+        ratios: value of one unit of each input / output scale.
+        output: what is written.
+        reference: what the reference arithmetic is called.
+        inside: the zero point goes in before the rounding.
+        sizes: largest |integer| of each input, where known.
     """
     shifts = [shift_of(r) for r in ratios]
     known = [s for s in shifts if s is not None]
@@ -195,6 +211,8 @@ def aligned(
         kind: TargetKind = "srs"
     else:
         shared = multiplier_shift(max(ratios))[1]
+        if sizes is not None:
+            shared = _finer(ratios, sizes, shared, abs(output.zero_point) if inside else 0)
         multipliers = [_scaled(r, shared) for r in ratios]
         kind = "multiplier_shift"
     return Requantization(
@@ -206,6 +224,29 @@ def aligned(
         shifts=(shared,),
         zero_point_inside=inside,
     )
+
+
+def _finer(ratios: Sequence[Fraction], sizes: Sequence[int], shift: int, offset: int) -> int:
+    """The least shift from `shift` on at which the multipliers' own rounding moves no sum by more than `ALIGN_ERROR`.
+
+    Where no sum within 62 bits allows that: the one that moves it least.
+    """
+    best = shift
+    for finer in range(shift, max(shift, _MOST_SHIFT) + 1):
+        largest = sum(_scaled(r, finer) * n for r, n in zip(ratios, sizes, strict=True))
+        if finer > shift and largest + (offset << max(finer, 0)) > _LARGEST_SUM:
+            break
+        if _error(ratios, sizes, finer) < _error(ratios, sizes, best):
+            best = finer
+        if _error(ratios, sizes, finer) <= ALIGN_ERROR:
+            return finer
+    return best
+
+
+def _error(ratios: Sequence[Fraction], sizes: Sequence[int], shift: int) -> Fraction:
+    """What rounding the multipliers can add to the sum, in output codes."""
+    exact = [r * Fraction(2) ** shift for r in ratios]
+    return sum((abs(round(e) - e) * n for e, n in zip(exact, sizes, strict=True)), Fraction(0)) / Fraction(2) ** shift
 
 
 def round_half_even(values: I64, ratio: Fraction) -> I64 | None:

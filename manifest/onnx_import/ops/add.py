@@ -32,11 +32,20 @@ FAR_APART: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """One operand: tensor name, exact value of a unit, largest |integer| (None: not known), power-of-two scale."""
+    """One operand.
+
+    Attributes:
+        name: the tensor.
+        unit: exact value of a unit.
+        largest: largest |integer| of codes; None for an exact tensor.
+        reach: no |value| is larger; None where that is not known.
+        integral: every value is a whole number of units.
+    """
 
     name: str
     unit: Fraction
     largest: int | None
+    reach: Fraction | None
     integral: bool = True
 
 
@@ -51,12 +60,12 @@ def shape_qlinear(node: Node, facts: Facts) -> tuple[Shape, ...]:
 
 
 def _of(item: Operand) -> Term:
-    return Term(name=item.name, unit=item.scale, largest=item.largest)
+    return Term(name=item.name, unit=item.scale, largest=item.largest, reach=item.reach)
 
 
-def constant_operand(b: Builder, node: Node, constant: Constant, alias: str) -> Operand:
-    """A constant operand as integers with one scale."""
-    fixed = exact_constant(node, constant)
+def constant_operand(b: Builder, node: Node, constant: Constant, alias: str, *, whole: bool = False) -> Operand:
+    """A constant operand as integers with one scale; `whole` as in `exact_constant`."""
+    fixed = exact_constant(node, constant, whole=whole)
     if fixed.quant is None:
         raise TypeError(constant.origin)
     one_scale(node, fixed.quant, constant.origin)
@@ -82,7 +91,7 @@ def _term(b: Builder, node: Node, position: int) -> Term:
             expected="a QuantizeLinear in front of the Add",
             remedy="quantize the input of the Add, or its producer's weights per tensor",
         )
-    return Term(name=value.tensor, unit=units.values[0], largest=None, integral=units.integral)
+    return Term(name=value.tensor, unit=units.values[0], largest=None, reach=units.reach, integral=units.integral)
 
 
 def codes_operand(b: Builder, node: Node, position: int) -> Operand:
@@ -123,7 +132,7 @@ def _draft(b: Builder, node: Node, terms: tuple[Term, Term], origin: Origin, *, 
     def requant(output: Output) -> Requantization:
         kind = "scale_f32" if inside else reference_of(units, output) if _powers(terms) else "rational"
         scaled = [kernel_ratio(r, output) if inside else r / output.scale for r in ratios]
-        return aligned(scaled, output, kind, inside=inside)
+        return aligned(scaled, output, kind, inside=inside, sizes=_sizes(terms))
 
     return Draft(
         node=node,
@@ -148,7 +157,15 @@ def _common(terms: tuple[Term, Term]) -> Units:
         math.gcd(first.numerator * second.denominator, second.numerator * first.denominator),
         first.denominator * second.denominator,
     )
-    return Units(values=(step,), integral=all(t.integral for t in terms))
+    reaches = [t.reach for t in terms if t.reach is not None]
+    reach = sum(reaches, Fraction(0)) if len(reaches) == len(terms) else None
+    return Units(values=(step,), integral=all(t.integral for t in terms), reach=reach)
+
+
+def _sizes(terms: tuple[Term, Term]) -> list[int] | None:
+    """The largest |integer| of each operand, None where one is not known."""
+    known = [math.ceil(t.reach / t.unit) for t in terms if t.reach is not None]
+    return known if len(known) == len(terms) else None
 
 
 def _bound(terms: tuple[Term, Term], zero_point: int, requant: Requantization) -> Accumulator | None:

@@ -60,7 +60,7 @@ def _draft(node: Node, parts: list[Operand], rank: int, reference: ReferenceKind
         type="Concat",
         inputs=tuple(p.name for p in parts),
         requant=lambda output: _requant(parts, output, reference),
-        units=Units(values=(parts[0].scale,)) if len(scales) == 1 else None,
+        units=Units(values=(parts[0].scale,), reach=max(p.reach for p in parts)) if len(scales) == 1 else None,
         attributes={"axis": normalize_axis(node, node.integer("axis", 1), rank)},
         origin="qdq" if reference is None else "qoperator",
     )

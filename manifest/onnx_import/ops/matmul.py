@@ -119,9 +119,9 @@ def lower_integer_to_float(node: Node, b: Builder) -> None:
 def _two_activations(node: Node, b: Builder, left: Operand, right: Operand, output: Output | None) -> None:
     """A product of two activations: one scale each, so one unit."""
     unit: Fraction = left.scale * right.scale
-    units = Units(values=(unit,))
-    powers = left.power_of_two and right.power_of_two
     bound = left.tensor.shape[-1] * left.largest * right.largest
+    units = Units(values=(unit,), reach=bound * unit)
+    powers = left.power_of_two and right.power_of_two
 
     def requant(target: Output) -> Requantization:
         if output is not None:

@@ -1,14 +1,20 @@
 """Mul by a constant and com.microsoft QLinearMul by a constant."""
 
+from typing import Final
+
+import numpy as np
+
 from manifest.model import Requantization
 from manifest.onnx_import.accumulate import accumulator
 from manifest.onnx_import.builder import Builder, Units
 from manifest.onnx_import.emit import Draft, emit_chain, emit_codes, reference_of, unit_ratios
-from manifest.onnx_import.graph import Node, refusal
+from manifest.onnx_import.graph import Constant, Node, refusal
 from manifest.onnx_import.linear import stated_output
-from manifest.onnx_import.operands import Operand, check_real, operand
+from manifest.onnx_import.operands import Operand, check_real, exact_constant, operand
 from manifest.onnx_import.ops import add
 from manifest.onnx_import.requantize import Output, kernel_ratios, per_channel
+
+LARGE: Final = 1 << 44
 
 shape = add.shape
 shape_qlinear = add.shape_qlinear
@@ -34,12 +40,14 @@ def lower(node: Node, b: Builder) -> None:
     name = node.input(position)
     value = b.value(node, 1 - position)
     check_real(b, node, value)
-    factor = add.constant_operand(b, node, b.graph.constants[name], name)
+    units = b.units.get(value.tensor) if value.kind == "exact" else None
+    constant = b.graph.constants[name]
+    whole = units is not None and _is_large(units, exact_constant(node, constant))
+    factor = add.constant_operand(b, node, constant, name, whole=whole)
     chain = b.plan.chains[node.index]
     if value.kind == "real":
         emit_chain(b, _product(b, node, operand(b, value.tensor), factor, qoperator=False), chain)
         return
-    units = b.units.get(value.tensor)
     if units is None or len(units.values) > 1:
         raise refusal(
             node,
@@ -48,8 +56,15 @@ def lower(node: Node, b: Builder) -> None:
             expected="a QuantizeLinear in front of the Mul",
             remedy="quantize the input of the Mul, or its producer's weights per tensor",
         )
-    scaled = Units(values=(units.values[0] * factor.scale,), integral=units.integral)
+    reach = None if units.reach is None else units.reach * factor.reach
+    scaled = Units(values=(units.values[0] * factor.scale,), integral=units.integral, reach=reach)
     emit_chain(b, _draft(node, (value.tensor, factor.name), scaled, powers=True), chain)
+
+
+def _is_large(units: Units, factor: Constant) -> bool:
+    """Whether the product's integers leave no room for a multiplier in 62 bits."""
+    largest = int(np.abs(factor.array.astype(np.int64)).max(initial=0))
+    return units.reach is not None and units.reach / min(units.values) * largest >= LARGE
 
 
 def _draft(node: Node, inputs: tuple[str, ...], units: Units, *, powers: bool) -> Draft:
@@ -62,7 +77,7 @@ def _draft(node: Node, inputs: tuple[str, ...], units: Units, *, powers: bool) -
 
 def _product(b: Builder, node: Node, x: Operand, factor: Operand, *, qoperator: bool) -> Draft:
     """A product of codes."""
-    units = Units(values=(x.scale * factor.scale,))
+    units = Units(values=(x.scale * factor.scale,), reach=x.reach * factor.reach)
     powers = x.power_of_two and factor.power_of_two
 
     def requant(output: Output) -> Requantization:

@@ -1,6 +1,7 @@
 """Reshape, Squeeze and Unsqueeze: one op Reshape with the resolved shape."""
 
 import math
+from dataclasses import replace
 
 from manifest.onnx_import.builder import Builder, Units
 from manifest.onnx_import.graph import Node, Shape
@@ -32,7 +33,7 @@ def moved_units(units: Units, source: Shape, target: Shape) -> Units | None:
     before = math.prod(source[: units.axis])
     for axis, size in enumerate(target):
         if size == source[units.axis] and math.prod(target[:axis]) == before:
-            return Units(values=units.values, axis=axis, integral=units.integral)
+            return replace(units, axis=axis)
     return None
 
 

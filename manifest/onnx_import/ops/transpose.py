@@ -1,5 +1,7 @@
 """Transpose."""
 
+from dataclasses import replace
+
 from manifest.onnx_import.builder import Builder, Units
 from manifest.onnx_import.graph import Node, Shape
 from manifest.onnx_import.passing import Passing, lower_passing
@@ -19,6 +21,6 @@ def lower(node: Node, b: Builder) -> None:
 
     def remap(units: Units) -> Units:
         axis = None if units.axis is None else perm.index(units.axis)
-        return Units(values=units.values, axis=axis, integral=units.integral)
+        return replace(units, axis=axis)
 
     lower_passing(b, Passing(node=node, type="Transpose", attributes={"perm": perm}, remap=remap))

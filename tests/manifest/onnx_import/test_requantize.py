@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -5,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manifest.model import Requantization
 from manifest.onnx_import.quant import per_tensor
 from manifest.onnx_import.requantize import (
+    ALIGN_ERROR,
     MAX_ENUMERATED,
     Output,
     Sums,
@@ -117,6 +120,44 @@ def test_add_of_other_scales_shares_one_shift() -> None:
     assert 1 << 30 <= made.multipliers[0] < 1 << 31
     for ratio, multiplier in zip(ratios, made.multipliers, strict=True):
         assert abs(Fraction(multiplier, 1 << made.shifts[0]) - ratio) <= Fraction(1, 1 << (made.shifts[0] + 1))
+
+
+def error(made: Requantization, ratios: list[Fraction], sizes: list[int]) -> Fraction:
+    """What the rounded multipliers add to the largest sum, in output codes."""
+    one = Fraction(1, 1 << made.shifts[0])
+    return sum((abs(m * one - r) * n for m, r, n in zip(made.multipliers, ratios, sizes, strict=True)), Fraction(0))
+
+
+FINE = [Fraction(1, 3 * 2**30), Fraction(2, 3)]
+
+
+@pytest.mark.parametrize("size", [1 << 20, 1 << 30, 1 << 40])
+def test_a_fine_unit_gets_the_bits_that_its_size_asks_for(size: int) -> None:
+    made = aligned(FINE, output(), "rational", sizes=[size, 1 << 8])
+    assert error(made, FINE, [size, 1 << 8]) <= ALIGN_ERROR
+    assert sum(m * n for m, n in zip(made.multipliers, [size, 1 << 8], strict=True)) <= 1 << 62
+
+
+def test_one_bit_less_would_not_do() -> None:
+    sizes = [1 << 30, 1 << 8]
+    made = aligned(FINE, output(), "rational", sizes=sizes)
+    assert made.shifts[0] > aligned(FINE, output(), "rational").shifts[0]
+    coarser = replace(made, shifts=(made.shifts[0] - 1,))
+    coarser = replace(coarser, multipliers=tuple(round(r * (1 << coarser.shifts[0])) for r in FINE))
+    assert error(coarser, FINE, sizes) > ALIGN_ERROR
+
+
+@pytest.mark.parametrize("sizes", [None, [1 << 8, 1 << 8], [1 << 16, 1 << 16]])
+def test_codes_need_no_more_than_31_bits(sizes: list[int] | None) -> None:
+    assert max(aligned(FINE, output(), "rational", sizes=sizes).multipliers).bit_length() == 31
+
+
+def test_where_62_bits_do_not_suffice_the_best_within_them_is_taken() -> None:
+    sizes = [1 << 56, 1 << 16]
+    made = aligned(FINE, output(), "rational", sizes=sizes)
+    coarse = aligned(FINE, output(), "rational")
+    assert ALIGN_ERROR < error(made, FINE, sizes) < error(coarse, FINE, sizes)
+    assert sum(m * n for m, n in zip(made.multipliers, sizes, strict=True)) <= 1 << 62
 
 
 def sums_of(elements: int, *, low: int = -128, high: int = 127, over: Fraction = Fraction(1)) -> Sums:

@@ -1,10 +1,14 @@
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from manifest.errors import RefusedError
-from tests.qdq_models import Sketch, array_of, assert_exact, op_of, types
+from manifest.onnx_import import Imported
+from oracle.reference.kernel_numbers import kernel_numbers
+from oracle.run import Oracle
+from tests.qdq_models import Sketch, array_of, assert_exact, feeds_for, op_of, types
 
 
 def add(
@@ -155,3 +159,80 @@ def test_the_bound_of_qlinearadd_counts_the_zero_point() -> None:
     assert (op.requant.multipliers, op.requant.shifts) == ((2, 1), (2,))
     assert op.accumulator is not None
     assert op.accumulator.bound == 2 * 245 + 140 + (77 << 2)
+
+
+SCALES = [0.0241, 0.00713, 0.0119, 0.0167]
+
+
+def several(
+    count: int, dtype: Any, *, middle: tuple[str, ...] = (), factor: float = 1.0, swapped: bool = False
+) -> Imported:
+    """x0 + x1 [-> `middle`] [* factor] + x2 + ..., nothing rounded in between, then Q/DQ."""
+    s = Sketch(21)
+    zero = 128 if dtype == np.uint8 else 32768
+    unit = 1.0 if dtype == np.uint8 else 1 / 256
+    scales = [unit * v for v in SCALES[:count]]
+    xs = [s.qdq(s.input(f"x{i}", (1, 4, 4, 4)), v, zero, dtype, out=f"a{i}") for i, v in enumerate(scales)]
+    total = s.node("Add", xs[:2])
+    for op in middle:
+        attributes: dict[str, Any] = {"kernel_shape": [1, 1]} if op == "MaxPool" else {}
+        total = s.node(op, [total], **attributes)
+    if factor != 1.0:
+        total = s.node("Mul", [total, s.const(factor)])
+    for x in xs[2:]:
+        total = s.node("Add", [x, total] if swapped else [total, x])
+    s.output(s.qdq(total, sum(scales) * 0.7, zero, dtype, out="y"), (1, 4, 4, 4))
+    return s.load()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+@pytest.mark.parametrize(
+    ("count", "options"),
+    [(3, {}), (3, {"swapped": True}), (4, {}), (3, {"middle": ("Relu", "Transpose", "MaxPool")}), (3, {"factor": 0.3})],
+)
+def test_sums_of_several_codes_that_nothing_rounds_are_exact_up_to_ties(
+    count: int, options: dict[str, Any], dtype: Any
+) -> None:
+    imported = several(count, dtype, **options)
+    oracle = Oracle(imported.manifest, imported.arrays)
+    feeds = feeds_for(imported, 200)
+    reference = oracle.run(feeds, keep="quantized")["y.q"].astype(np.int64)
+    target = oracle.run(feeds, arithmetic="target", keep="quantized")["y.q"].astype(np.int64)
+    assert len(np.unique(reference)) > 150
+    assert np.abs(reference - target).max() <= 1
+    assert (reference != target).mean() < (0.001 if dtype == np.uint8 else 0.02)
+    assert kernel_numbers(imported.manifest, imported.arrays).faults == ()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_a_factor_that_would_make_the_integers_too_large_is_taken_as_the_unit(dtype: Any) -> None:
+    imported = several(3, dtype, factor=0.3)
+    (name,) = [t.name for t in imported.manifest.tensors if t.array is not None]
+    assert array_of(imported, name).tolist() == 1
+    quant = imported.manifest.tensor(name).quant
+    assert quant is not None
+    assert quant.scales == (float(np.float32(0.3)),)
+
+
+def test_a_factor_of_a_coarse_sum_stays_an_integer_times_a_power_of_two() -> None:
+    s = Sketch(21)
+    xs = [s.qdq(s.input(f"x{i}", (1, 4)), 0.5, out=f"a{i}") for i in range(2)]
+    s.output(s.qdq(s.node("Mul", [s.node("Add", xs), s.const(0.3, name="k")], name="m"), 0.5, out="y"), (1, 4))
+    imported = s.load()
+    assert abs(int(array_of(imported, "k"))) > 1 << 22
+    requant = op_of(imported.manifest, "Mul").requant
+    assert requant is not None
+    assert requant.reference == "srs"
+
+
+def test_a_clamp_beyond_the_sum_counts_into_its_size() -> None:
+    """A Clip to at least 10,000 makes values that no sum reaches: the multipliers leave room for them."""
+    s = Sketch(21)
+    xs = [s.qdq(s.input(f"x{i}", (1, 4)), v, 0, np.uint16, out=f"a{i}") for i, v in enumerate(SCALES[:3])]
+    clipped = s.node("Clip", [s.node("Add", xs[:2]), s.const(1e4)])
+    s.output(s.qdq(s.node("Add", [clipped, xs[2]], name="last"), 0.3, 0, np.uint16, out="y"), (1, 4))
+    imported = s.load()
+    last = next(op for op in imported.manifest.ops if op.name == "last")
+    assert last.requant is not None
+    unit = Fraction(last.requant.multipliers[0], 1 << last.requant.shifts[0]) * Fraction(float(np.float32(0.3)))
+    assert last.requant.multipliers[0] * (10**4 / unit) <= 1 << 62
