@@ -13,7 +13,7 @@ from presim.kernels.attributes import Forms
 from presim.plan.build import Setting
 from presim.plan.decide import decide
 from presim.plan.limits import limits_of
-from presim.plan.report import notes_of, splits_of
+from presim.plan.report import notes_of, splits_of, unused_of
 
 
 def plan(
@@ -67,7 +67,9 @@ def design_of(manifest: Manifest, device: Device, directives: Directives, dispat
     )
     choices, design = decide(manifest, chosen, limits, directives, setting)
     forms = Forms(manifest)
-    return replace(design, splits=splits_of(choices, forms), notes=notes_of(choices, design, forms, limits))
+    unused = unused_of(choices, directives, chosen.ops)
+    notes = (*notes_of(choices, design, forms, limits), *unused)
+    return replace(design, splits=splits_of(choices, forms), notes=notes)
 
 
 def _dispatch(manifest: Manifest, name: str) -> Dispatch:

@@ -1,8 +1,10 @@
 """What a plan says about itself: how every op is spread, what is padding, what has to be known."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from presim.design import Design, Split
+from presim.directives import Directives
 from presim.kernels.attributes import Forms
 from presim.plan.choices import Choices, worker_of
 from presim.plan.limits import Limits
@@ -43,6 +45,18 @@ def _rows(spreads: list[Spread], forms: Forms) -> list[Split]:
         )
         for kind, parts in used
     ]
+
+
+def unused_of(choices: Choices, directives: Directives, ops: Sequence[str]) -> tuple[str, ...]:
+    """What of the directives changes nothing: the op is a view, or a memory tile does it, and no core computes it.
+
+    A placement is left to the placer.
+    """
+    computed = {spread.node.op.name for spread in choices.spreads}
+    rows = [(op, directives.of(op)) for op in ops if op not in computed]
+    asked = [(op, "parallelism") for op, row in rows if row.parallelism is not None]
+    asked += [(op, "layout") for op, row in rows if row.layout is not None]
+    return tuple(f"{key} of {op!r} not used: it has no core in this dispatch" for op, key in asked)
 
 
 def notes_of(choices: Choices, design: Design, forms: Forms, limits: Limits) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ NOTHING = replace(
 
 
 def test_codes_are_stable() -> None:
-    assert [item.code for item in ITEMS] == [f"PS{n:03}" for n in range(1, 14)]
+    assert [item.code for item in ITEMS] == [f"PS{n:03}" for n in range(1, 15)]
 
 
 def test_good_evidence_passes_and_reads_back() -> None:

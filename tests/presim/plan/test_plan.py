@@ -9,9 +9,10 @@ import pytest
 from manifest.clearance import Clearance
 from manifest.errors import RefusedError, UpstreamError
 from manifest.io import manifest_to_json
+from manifest.model import Manifest
 from manifest.onnx_import import Imported
 from presim.design_io import design_from_json, design_to_json
-from presim.directives import Directives
+from presim.directives import Directives, directives_of
 from presim.plan import design_of, plan
 from tests.presim.plan.harness import NPU2, plan_of, whole, with_figures
 from tests.presim.plan.models import Net, residual
@@ -116,3 +117,31 @@ def test_unknown_figures_are_said_and_limit_nothing() -> None:
     assert [n for n in design.notes if "not published" in n] == [
         f"figure {name} of the device is not published: its budget was not checked" for name in ("core_bds", "l1_bytes")
     ]
+
+
+def flattened() -> Manifest:
+    """A Conv, a Flatten that is a view, and a dense layer."""
+    net = Net((1, 8, 4, 4))
+    flat = net.node("Flatten", [net.conv(net.x, (8, 8))], axis=1)
+    return net.done(net.dense(flat, 128, 16)).manifest
+
+
+@pytest.mark.parametrize(
+    ("directive", "keys"),
+    [
+        ({"parallelism": {"cas_num": 2}}, ["parallelism"]),
+        ({"layout": "identity"}, ["layout"]),
+        ({"parallelism": {"cas_length": 2}, "layout": "identity"}, ["parallelism", "layout"]),
+        ({}, []),
+    ],
+)
+def test_directives_of_an_op_without_a_core_are_said_to_do_nothing(
+    directive: dict[str, object], keys: list[str]
+) -> None:
+    manifest = flattened()
+    (flat, dense) = (op for op in manifest.ops if op.type in ("Flatten", "MatMul"))
+    design = plan_of(manifest, directives=directives_of({flat.name: directive}, manifest, "test"))
+    said = [note for note in design.notes if "not used" in note]
+    assert said == [f"{key} of {flat.name!r} not used: it has no core in this dispatch" for key in keys]
+    used = plan_of(manifest, directives=directives_of({dense.name: {"parallelism": {"cas_num": 2}}}, manifest, "test"))
+    assert not [note for note in used.notes if "not used" in note]
