@@ -3,6 +3,8 @@
 #ifndef AIE_HOST_KERNEL_UTILS_H
 #define AIE_HOST_KERNEL_UTILS_H
 
+#include "aie_arch.h"
+
 #define AIE_LOOP_UNROLL(x)
 #define AIE_LOOP_UNROLL_FULL
 #define AIE_LOOP_NO_UNROLL

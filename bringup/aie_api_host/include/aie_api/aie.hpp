@@ -3,6 +3,7 @@
 #pragma once
 
 #include "host/accum.hpp"
+#include "host/address.hpp"
 #include "host/cascade.hpp"
 #include "host/hints.hpp"
 #include "host/iterator.hpp"
@@ -14,6 +15,7 @@
 #include "host/ops_compare.hpp"
 #include "host/ops_mul.hpp"
 #include "host/ops_reshape.hpp"
+#include "host/ops_sliding.hpp"
 #include "host/tile.hpp"
 #include "host/types.hpp"
 #include "host/vector.hpp"

@@ -58,6 +58,12 @@ V insert(V v, unsigned index, aie::element_t<V> value) {
   return v;
 }
 
+template <aie::Vector V, unsigned N>
+V insert(V v, unsigned index, const aie::vector<aie::element_t<V>, N>& part) {
+  v.insert(index, part);
+  return v;
+}
+
 /// Bytes n.. of the concatenation of low and high, as many as one vector has.
 template <aie::Vector V>
 V shift_bytes(const V& low, const V& high, unsigned n) {

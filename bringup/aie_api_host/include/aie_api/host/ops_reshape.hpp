@@ -99,6 +99,17 @@ V shuffle_down_fill(const V& v, const V& fill, unsigned n) {
   for (unsigned i = 0; i < n; ++i) out.data()[V::size() - n + i] = fill.data()[i];
   return out;
 }
+/// The lanes that come in repeat the first (up) or last (down) lane of v.
+template <Vector V>
+V shuffle_up_replicate(const V& v, unsigned n) {
+  const int by = detail::checked_amount(n, V::size());
+  return detail::gather(v, [by](int i) { return i < by ? 0 : i - by; });
+}
+template <Vector V>
+V shuffle_down_replicate(const V& v, unsigned n) {
+  const int last = V::size() - 1, by = detail::checked_amount(n, V::size());
+  return detail::gather(v, [=](int i) { return i + by > last ? last : i + by; });
+}
 template <Vector V>
 V reverse(const V& v) {
   return detail::gather(v, [](int i) { return static_cast<int>(V::size()) - 1 - i; });

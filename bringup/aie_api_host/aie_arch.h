@@ -1,0 +1,2 @@
+// Public kernels include "../aie_arch.h"; with -I .../include that name leads here.
+#include "include/aie_arch.h"
