@@ -150,7 +150,8 @@ def build(
         return made
     begin = time.monotonic()
     work = out / f"build-{digest[:16]}{'' if sanitize else '-fast'}"
-    _Build(tools, work, command, folders).make(sources, units, api, made.path, jobs)
+    host = out / f"host-{_digest({}, (), [*command, tools.version], [INCLUDE, *([] if api is None else [api])])[:16]}"
+    _Build(tools, work, host, command, folders).make(sources, units, api, made.path, jobs)
     return _timed(made, time.monotonic() - begin)
 
 
@@ -226,11 +227,14 @@ def _digest(sources: Mapping[str, bytes], units: Sequence[_Unit], words: Sequenc
 
 
 class _Build:
-    """One folder of objects."""
+    """One folder of objects; those that depend on no kernel lie beside it for the next build."""
 
-    def __init__(self, tools: Toolchain, work: Path, command: Sequence[str], folders: Sequence[Path]) -> None:
+    def __init__(
+        self, tools: Toolchain, work: Path, host: Path, command: Sequence[str], folders: Sequence[Path]
+    ) -> None:
         self.tools = tools
         self.work = work
+        self.host = host
         self.source = work / "src"
         includes = [word for folder in (self.source, *folders) for word in ("-I", str(folder))]
         prefixes = [f"-ffile-prefix-map={self.source}/=", f"-ffile-prefix-map={INCLUDE}/=host/"]
@@ -241,6 +245,7 @@ class _Build:
         self, sources: Mapping[str, bytes], units: Sequence[_Unit], api: Path | None, target: Path, jobs: int
     ) -> None:
         """Compile and link."""
+        self.host.mkdir(parents=True, exist_ok=True)
         for name, data in sources.items():
             path = self.source / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -259,10 +264,14 @@ class _Build:
 
     def object(self, path: Path, flags: Sequence[str], unit: _Unit | None) -> Path:
         """Compile one unit; the functions it is for have to be `extern "C"`."""
-        made = self.work / f"{path.stem}.o"
-        self.call([*self.command, *flags, "-c", str(path), "-o", str(made)], unit)
+        made = (self.host if unit is None else self.work) / f"{path.stem}.o"
+        if made.exists():
+            return made
+        part = made.with_suffix(".part")
+        self.call([*self.command, *flags, "-c", str(path), "-o", str(part)], unit)
         if unit is not None:
-            self.require_plain_names(made, unit)
+            self.require_plain_names(part, unit)
+        part.replace(made)
         return made
 
     def require_plain_names(self, made: Path, unit: _Unit) -> None:

@@ -23,6 +23,7 @@ _ACCESS: Final = re.compile(r"^(?P<what>READ|WRITE) of size (?P<size>\d+)", re.M
 _REGION: Final = re.compile(r"(?P<size>\d+)-byte region \[0x(?P<begin>[0-9a-f]+),0x[0-9a-f]+\)")
 _RUNTIME: Final = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? runtime error: (?P<text>[^\n]+)", re.M)
 _FRAME: Final = re.compile(r"^ *#\d+ 0x[0-9a-f]+ in (?P<function>.+?) (?P<file>[^\s:]+):(?P<line>\d+)", re.M)
+_FOLDER: Final = re.compile(r"^.*/build-[0-9a-f]{16}(?:-fast)?/(?:src/)?")
 _OURS: Final = ("trampoline.cc", "trampoline.h")
 
 
@@ -169,9 +170,9 @@ def _hit(address: int, blocks: Sequence[int], pointers: Sequence[PointerAbi], be
 def _source(stderr: str, sources: Sequence[str]) -> str:
     """The innermost frame in the kernels' own files."""
     runtime = _RUNTIME.search(stderr)
-    places = [(f["file"], f["line"]) for f in _FRAME.finditer(stderr)]
+    places = [(_FOLDER.sub("", f["file"]), f["line"]) for f in _FRAME.finditer(stderr)]
     if runtime is not None:
-        places.insert(0, (runtime["file"], runtime["line"]))
+        places.insert(0, (_FOLDER.sub("", runtime["file"]), runtime["line"]))
     known = set(sources)
     for file, line in places:
         if file in known:
