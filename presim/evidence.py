@@ -172,6 +172,7 @@ class PresimEvidence:
         budgets: rows by dispatch.
         unset_modes: kernels that rely on the modes that the tile is in.
         kernels: kernels that round or saturate.
+        kernel_faults: (kernel, what of its rounding or clamp is other than in the manifest).
         mechanisms: that the designs use.
         equivalences: recorded in the port.
         decompositions: by which kernels of the designs compute other mathematics than the manifest's, each once.
@@ -212,3 +213,4 @@ class PresimEvidence:
     design_reload_equal: bool = False
     design_errors: tuple[str, ...] = ()
     regimes_unknown: tuple[str, ...] = ()
+    kernel_faults: tuple[tuple[str, str], ...] = ()

@@ -6,7 +6,13 @@ one row here.
 
 from typing import Final
 
-from checklists.items.presim_design import budgets_hold, design_reproducible, modes_set, static_checks_clean
+from checklists.items.presim_design import (
+    budgets_hold,
+    design_reproducible,
+    kernels_agree,
+    modes_set,
+    static_checks_clean,
+)
 from checklists.items.presim_model import (
     decompositions_equivalent,
     mechanisms_probed,
@@ -118,5 +124,12 @@ ITEMS: Final[tuple[CheckItem[PresimEvidence], ...]] = (
         source=f"{GUIDE}: every validated block a standing test",
         basis=SIMULATED,
         run=regression_suite_green,
+    ),
+    CheckItem(
+        code="PS014",
+        title="Kernels round and clamp as the manifest says",
+        source="UG1603, Rounding and Saturation Modes; design, section 5",
+        basis="read from the design and the manifest",
+        run=kernels_agree,
     ),
 )

@@ -1,4 +1,4 @@
-"""Presim items about the design itself: PS006 to PS009."""
+"""Presim items about the design itself: PS006 to PS009, PS014."""
 
 from checklists.items.presim_runs import no_dispatch
 from checklists.items.words import listed, not_run, quoted
@@ -113,6 +113,29 @@ def modes_set(e: PresimEvidence) -> Finding:
     if e.kernels <= 0:
         return not_run("no kernel was looked at")
     summary = f"{e.kernels} kernels set rounding and saturation at entry"
+    return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
+
+
+def kernels_agree(e: PresimEvidence) -> Finding:
+    """Every kernel rounds and clamps as the manifest says: modes, limits, zero point, type of what it writes.
+
+    Read figure by figure, since a limit that no simulated code reaches gives the right data all the same. FAIL names
+    the kernel and the figure. NOT_RUN where dispatches run on the array and no kernel was looked at. NOT_APPLICABLE
+    where no dispatch does, with their number.
+    """
+    if not e.dispatches:
+        return no_dispatch(e)
+    names = tuple(dict.fromkeys(name for name, _ in e.kernel_faults))
+    figures: FigureTable = {"kernels": e.kernels, "kernels_that_differ": names}
+    if e.kernel_faults:
+        name, text = e.kernel_faults[0]
+        more = f" and {len(e.kernel_faults) - 1} more" if len(e.kernel_faults) > 1 else ""
+        return Finding(
+            verdict=Verdict.FAIL, summary=f"kernel {quoted(name)}: {text}{more}", figures=figures, subjects=names
+        )
+    if e.kernels <= 0:
+        return not_run("no kernel was looked at")
+    summary = f"{e.kernels} kernels round and clamp as the manifest says"
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
 
 

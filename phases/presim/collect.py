@@ -36,6 +36,7 @@ from presim.evidence import (
     RunEvidence,
     StaticEvidence,
 )
+from presim.kernels.agreement import disagreements
 from presim.simulate import SimOptions, margins
 from presim.static import CHECKS, budget_rows, check_design, scope_of, structure
 from presim.static.budget import CHANNELS, DATA, DESCRIPTORS, LOCKS, PROGRAM
@@ -109,6 +110,7 @@ def collect(
         budgets=tuple(row for design in designs for row in budget_evidence(design, device)),
         unset_modes=tuple(k.name for k in kernels if not k.rounding or not k.saturation),
         kernels=len(kernels),
+        kernel_faults=tuple(row for design in designs for row in disagreements(design, source.manifest)),
         mechanisms=mechanism_evidence(tuple(designs), probes_of(records), constants),
         equivalences=equivalences_of(records),
         decompositions=tuple(sorted({DECOMPOSED[k.type] for k in kernels if k.type in DECOMPOSED})),

@@ -127,8 +127,8 @@ ARITHMETIC: Final = (
         id="clamp-not-reached",
         breaks="the same in a layer whose codes stay below the limit",
         edit=edits.attribute("b2_fc1:gemm", "qmax", lambda v: v - 1),
-        words=(),
-        survives="no code of this layer reaches 255 on the inputs that are simulated: only data that does can tell",
+        items=("PS014",),
+        words=("b2_fc1:gemm", "qmax is 254, expected 255"),
     ),
     Fault(
         id="padding-to-one-side",

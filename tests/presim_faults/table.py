@@ -45,10 +45,10 @@ def table(outcomes: Sequence[Outcome], sound: Mapping[str, tuple[str, tuple[str,
     caught = [o for o in outcomes if o.caught]
     left = [o for o in outcomes if not o.caught]
     count = f"\n{len(outcomes)} faults: {len(caught)} caught, {len(left)} known survivors.\n\n"
-    text = HEAD + count + COLUMNS + "".join(_row(_cells(o)) for o in caught)
+    text = HEAD + count + COLUMNS + "".join(map(row_of, caught))
     if left:
-        text += SURVIVING + "".join(_row(_survivor(o)) for o in left)
-    return text + SOUND + "".join(_row((name, v, ", ".join(failed) or "none")) for name, (v, failed) in sound.items())
+        text += SURVIVING + "".join(map(row_of, left))
+    return text + SOUND + "".join(sound_row(name, *said) for name, said in sound.items())
 
 
 def _cells(outcome: Outcome) -> Iterable[str]:
@@ -61,6 +61,22 @@ def _cells(outcome: Outcome) -> Iterable[str]:
 def _survivor(outcome: Outcome) -> Iterable[str]:
     fault = outcome.fault
     return (fault.id, fault.breaks, fault.base, outcome.said.verdict, fault.survives)
+
+
+def row_of(outcome: Outcome) -> str:
+    """The row of a fault in the document."""
+    return _row(_cells(outcome) if outcome.caught else _survivor(outcome))
+
+
+def sound_row(name: str, verdict: str, failed: Sequence[str]) -> str:
+    """The row of a sound design."""
+    return _row((name, verdict, ", ".join(failed) or "none"))
+
+
+def rows_of(text: str) -> dict[str, str]:
+    """The rows of a document by their first cell, of faults and of sound designs."""
+    rows = {line.split(" | ")[0].removeprefix("| "): f"{line}\n" for line in text.splitlines() if line.startswith("| ")}
+    return {name: row for name, row in rows.items() if name not in ("fault", "design")}
 
 
 def _short(text: str) -> str:

@@ -3,7 +3,13 @@ from typing import Any
 
 import pytest
 
-from checklists.items.presim_design import budgets_hold, design_reproducible, modes_set, static_checks_clean
+from checklists.items.presim_design import (
+    budgets_hold,
+    design_reproducible,
+    kernels_agree,
+    modes_set,
+    static_checks_clean,
+)
 from checklists.model import Finding, Verdict
 from tests.presim_evidence import good_presim
 
@@ -18,7 +24,7 @@ def budget(**fields: Any) -> Finding:
     return budgets_hold(replace(GOOD, budgets=(replace(GOOD.budgets[0], **fields), GOOD.budgets[1])))
 
 
-@pytest.mark.parametrize("item", [static_checks_clean, budgets_hold, modes_set])
+@pytest.mark.parametrize("item", [static_checks_clean, budgets_hold, modes_set, kernels_agree])
 def test_items_about_the_design_apply_as_soon_as_one_dispatch_runs_on_the_array(item: Any) -> None:
     nothing = replace(GOOD, static=(), static_expected=(), budgets=(), budgets_expected=(), kernels=0, dispatches=())
     finding = item(nothing)
@@ -138,3 +144,16 @@ def test_PS009_fails(fields: dict[str, Any], words: str) -> None:
 def test_PS009_a_design_that_was_planned_once_is_not_run(field: str) -> None:
     empty: dict[str, Any] = {field: ""}
     assert design_reproducible(replace(GOOD, **empty)).verdict is Verdict.NOT_RUN
+
+
+def test_PS014_one_figure_that_differs_fails_by_name() -> None:
+    assert kernels_agree(GOOD).verdict is Verdict.PASS
+    finding = kernels_agree(replace(GOOD, kernel_faults=(("a:gemm", "qmax is 254, expected 255"),) * 2))
+    assert finding.verdict is Verdict.FAIL
+    assert finding.subjects == ("a:gemm",)
+    assert finding.summary == "kernel 'a:gemm': qmax is 254, expected 255 and 1 more"
+
+
+def test_PS014_needs_kernels_where_dispatches_run_on_the_array() -> None:
+    assert kernels_agree(replace(GOOD, kernels=0)).verdict is Verdict.NOT_RUN
+    assert kernels_agree(replace(GOOD, kernels=1)).verdict is Verdict.PASS
