@@ -10,9 +10,11 @@ with one shared shift for Add, one per input for Concat. The integer of an avera
 n of elements is sum * (L / n) with L their least common multiple.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -27,6 +29,7 @@ MAX_ENUMERATED: Final = 1 << 22
 _MAX_OBJECTS: Final = 1 << 16
 _MAX_SHIFT: Final = 46
 _MOST_SHIFT: Final = 62
+_MOST_STEPS: Final = 8
 _LARGEST_SUM: Final = 1 << 62
 ALIGN_ERROR: Final = Fraction(1, 1 << 12)
 """Error of an aligned sum, in output codes, that needs no finer multipliers."""
@@ -79,6 +82,19 @@ class Sums:
     def count(self) -> int:
         """How many integers there are at most."""
         return sum((self.high - self.low) // step + 1 for step in self.steps)
+
+    @property
+    def distinct(self) -> int:
+        """How many different integers there are: of few steps by inclusion and exclusion, else counted."""
+        steps = [s for s in self.steps if not any(s % t == 0 and t < s for t in self.steps)]
+        if len(steps) > _MOST_STEPS:
+            return int(self.values().size)
+        total = 0
+        for size in range(1, len(steps) + 1):
+            for chosen in combinations(steps, size):
+                step = math.lcm(*chosen)
+                total += (-1) ** (size + 1) * (self.high // step - -(-self.low // step) + 1)
+        return total
 
     def values(self) -> I64:
         """All of them, ascending."""
@@ -273,6 +289,35 @@ def _srs(values: I64, multiplier: int, shift: int) -> I64:
     return np.asarray(floor + ((twice > one) | ((twice == one) & (floor & 1 == 1))), np.int64)
 
 
+def _around_ties(sums: Sums, low: int, high: int) -> I64:
+    """The sums beside each tie of sum * ratio between the codes `low` and `high`, and the ends: no code changes elsewhere.
+
+    Three of every step's multiples: the one below a tie may be the tie itself.
+    """
+    ratio = sums.ratio
+    first = max(low, math.floor(sums.low * ratio) - 1)
+    last = min(high, math.ceil(sums.high * ratio) + 1)
+    ties = [(2 * code + 1) * ratio.denominator // (2 * ratio.numerator) for code in range(first, last)]
+    below = np.array(ties, np.int64)
+    parts = []
+    for step in sums.steps:
+        ends = np.array([-(-sums.low // step) * step, sums.high // step * step], np.int64)
+        base = below // step * step
+        parts += [ends, base - step, base, base + step]
+    values = np.unique(np.concatenate(parts))
+    return values[(values >= sums.low) & (values <= sums.high)]
+
+
+def _around_steps(codes: I64) -> npt.NDArray[np.intp]:
+    """Positions of both ends and of both sides of every change.
+
+    A function that never falls and has these codes there has them everywhere: between two changes it is held at both
+    ends. A shift of a product is such a function, so that 2 sums per code stand for all of them.
+    """
+    changes = np.flatnonzero(codes[1:] != codes[:-1])
+    return np.unique(np.concatenate([[0, codes.size - 1], changes, changes + 1]).astype(np.intp))
+
+
 Expected = Callable[[I64, Sums], I64 | None]
 
 
@@ -285,7 +330,7 @@ def search(sums: Sums, output: Output, expected: Expected = rational) -> tuple[i
     """The smallest (multiplier, shift) that gives the expected code for every possible sum.
 
     Args:
-        sums: what can be rounded; up to 2**22 integers are enumerated.
+        sums: what can be rounded; up to 2**22 integers. Of these the ones where the code changes stand for all.
         output: zero point and range of codes.
         expected: rounded values (before zero point and clamp) for an array of sums.
 
@@ -294,14 +339,15 @@ def search(sums: Sums, output: Output, expected: Expected = rational) -> tuple[i
     """
     if sums.count > MAX_ENUMERATED:
         return None
-    values = sums.values()
-    count = values.size
+    low, high = output.qmin - output.zero_point, output.qmax - output.zero_point
+    values = _around_ties(sums, low, high) if expected is rational else sums.values()
     wanted = expected(values, sums)
     if wanted is None:
         return None
-    low, high = output.qmin - output.zero_point, output.qmax - output.zero_point
     wanted = np.clip(wanted, low, high)
-    probe = np.unique(np.r_[0 : min(_PROBE, count), max(0, count - _PROBE) : count])
+    steps = _around_steps(wanted)
+    values, wanted, count = values[steps], wanted[steps], sums.distinct
+    probe = slice(None, None, max(1, steps.size // _PROBE))
     for shift in range(_MAX_SHIFT + 1):
         scaled = sums.ratio * (1 << shift)
         floor = scaled.numerator // scaled.denominator

@@ -3,10 +3,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manifest.model import Requantization
+from manifest.onnx_import import requantize
 from manifest.onnx_import.quant import per_tensor
 from manifest.onnx_import.requantize import (
     ALIGN_ERROR,
@@ -239,3 +240,66 @@ def test_a_reference_that_is_no_function_of_the_sum_is_not_proved() -> None:
     made = enumerated(sums_of(9), output(), "scale_f32", expected=None, inside=True)
     assert made.proof == ""
     assert made.zero_point_inside
+
+
+STEPS = st.lists(st.integers(1, 40), min_size=1, max_size=12, unique=True).map(lambda s: tuple(sorted(s)))
+
+
+@given(low=st.integers(-500, 0), high=st.integers(0, 500), steps=STEPS)
+def test_different_sums_are_counted_without_listing_them(low: int, high: int, steps: tuple[int, ...]) -> None:
+    sums = Sums(low=low, high=high, ratio=Fraction(1), steps=steps)
+    assert sums.distinct == sums.values().size == len({v for s in steps for v in range(-(-low // s) * s, high + 1, s)})
+
+
+def searched_in_all(sums: Sums, target: Output) -> tuple[int, int] | None:
+    """The search as it is defined: every sum is looked at."""
+    values = sums.values().tolist()
+    low, high = target.qmin - target.zero_point, target.qmax - target.zero_point
+    wanted = [max(low, min(high, round(v * sums.ratio))) for v in values]
+    for shift in range(47):
+        floor = sums.ratio * (1 << shift) // 1
+        if floor >= 1 << 31:
+            return None
+        for multiplier in (floor, floor + 1):
+            if multiplier and [max(low, min(high, srs(v, multiplier, shift))) for v in values] == wanted:
+                return int(multiplier), shift
+    return None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    reach=st.tuples(st.integers(-60, 0), st.integers(1, 60)),
+    over=st.sampled_from([1, 2, 3, 6, 7, 9, 36, 49]),
+    scale=st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(float(np.float32(1.287))), Fraction(5, 4)]),
+    steps=st.sampled_from([(1,), (1, 2), (2, 3), (4, 6, 9)]),
+    zero=st.integers(-20, 20),
+)
+def test_the_search_beside_ties_finds_what_a_search_in_all_sums_finds(
+    reach: tuple[int, int], over: int, scale: Fraction, steps: tuple[int, ...], zero: int
+) -> None:
+    sums = Sums(low=reach[0] * over, high=reach[1] * over, ratio=scale / over, steps=steps)
+    target = output(zero=zero)
+    found = search(sums, target)
+    assert (None if found is None else found[:2]) == searched_in_all(sums, target)
+    if found is not None:
+        assert f"on all {sums.values().size} sums" in found[2]
+
+
+def test_sixteen_bits_are_searched_beside_ties_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """65,536 codes have 65,535 ties; the sums of 63 elements are 4 million."""
+    looked: list[int] = []
+    known = requantize.round_half_even
+
+    def counting(values: np.ndarray, ratio: Fraction) -> np.ndarray | None:
+        looked.append(values.size)
+        return known(values, ratio)
+
+    monkeypatch.setattr(requantize, "round_half_even", counting)
+    target = Output(quant=per_tensor(1.0, 30000), dtype="uint16", qmin=0, qmax=65535)
+    sums = Sums(low=-30000 * 49, high=35535 * 49, ratio=Fraction(1, 49))
+    found = search(sums, target)
+    assert found is not None
+    assert found[:2] == (1369569, 26)
+    assert f"on all {65535 * 49 + 1} sums" in found[2]
+    assert looked
+    assert max(looked) <= 3 * 65535 + 2
