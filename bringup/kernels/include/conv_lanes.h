@@ -11,7 +11,7 @@
 //   IN_FIRST          channel of the row that the first weight belongs to (of the first group where GROUPED)
 //   OUT_FIRST, GROUP_OUTPUTS   channel of the op at the begin of the output object, output channels of a group
 //   CHUNK_BLOCKS, X_ZERO: as in `conv_mmul.h`
-//   w_zero(o)         zero point of the weights of channel o
+//   W_ZEROS           zero points of the weights, one for all channels or one for each
 //   SPLITS            codes without zero point take more than 16 bits: each is taken as a sum of two halves
 // Packed weights: (CHUNK_BLOCKS, KERNEL_HEIGHT, KERNEL_WIDTH, IN_COUNT, 8), 0 behind the last channel, and 8 elements
 // more at the end. What is outside the image is skipped by taking the zero point for it.
@@ -58,13 +58,13 @@ struct ConvLanes {
             half = aie::load_v<8>(at).template cast_to<int16>();
         }
         const Short both = aie::concat(half, half);
-        return C::W_CENTRED ? both : Short(aie::sub(both, points));
+        return any(C::W_ZEROS) ? Short(aie::sub(both, points)) : both;
     }
 
     static Short points_of(unsigned first) {
         alignas(64) int16_t all[LANES];
         for (unsigned i = 0; i < LANES; ++i) {
-            all[i] = int16_t(C::w_zero(first + (i & 7)));
+            all[i] = int16_t(of_channel(C::W_ZEROS, first + (i & 7)));
         }
         return aie::load_v<LANES>(all);
     }

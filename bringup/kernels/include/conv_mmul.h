@@ -7,7 +7,7 @@
 //                        that are not summed over
 //   CHUNK_BLOCKS      blocks of 8 output channels that the weights hold
 //   X_ZERO            zero point of the rows
-//   PROMOTION         left shift in front of the bias, the same for all channels
+// PROMOTIONS holds one number.
 // Packed weights, for each block of 8 output channels: a tile with -X_ZERO * (sum of all weights of the channel) if
 // X_ZERO is not 0, then (KERNEL_HEIGHT, KERNEL_WIDTH, IN_BLOCKS) tiles of 8 input x 8 output channels. Packed bias: a
 // tile for each block; packed requant: {multiplier, shift} where UNIFORM, else a tile for each block (`port_raw.h`).
@@ -130,7 +130,7 @@ struct ConvMmul {
     }
 
     static Lanes sums(const X* const* rows, const W* __restrict weights, int32_t pixel, int32_t top, int32_t bottom) {
-        M all(aie::zeros<acc32, M::size_C>());
+        M all(aie::zeros<typename M::accum_type::value_type, M::size_C>());
         for (int32_t y = 0; y < C::KERNEL_HEIGHT; ++y) {
             const W* at = weights + 64 * y * C::KERNEL_WIDTH * C::IN_BLOCKS;
             const int32_t row = y * C::DOWN;
@@ -165,8 +165,8 @@ struct ConvMmul {
         Lanes moved;
         for (unsigned half = 0; half < Params::HALVES; ++half) {
             Values lanes = sums.template extract<LANES>(half);
-            if constexpr (C::PROMOTION != 0) {
-                lanes = aie::upshift(lanes, C::PROMOTION);
+            if constexpr (C::PROMOTIONS[0] != 0) {
+                lanes = aie::upshift(lanes, unsigned(C::PROMOTIONS[0]));
             }
             if constexpr (C::HAS_BIAS) {
                 lanes = aie::add(lanes, with.addend.template extract<LANES>(half));

@@ -6,7 +6,7 @@
 //   IN_WIDTH, IN_CHANNELS   of a row (GemmRows)
 //   CHUNK             output channels that the weights hold
 //   X_ZERO, SPLITS    zero point; codes without it take more than 16 bits
-//   w_zero(o), W_CENTRED   zero point of the weights of channel o; all of them are 0
+//   W_ZEROS           zero points of the weights, one for all channels or one for each
 // Packed weights: (blocks of 16 channels, K, 16); GemmRows (H, blocks of 16 channels, IN_WIDTH, IN_CHANNELS, 16).
 // Accumulators in memory: blocks of 16.
 #pragma once
@@ -25,14 +25,14 @@ struct Columns {
     explicit Columns(unsigned first) {
         alignas(64) int16_t all[LANES];
         for (unsigned i = 0; i < LANES; ++i) {
-            all[i] = int16_t(C::w_zero(first + i));
+            all[i] = int16_t(of_channel(C::W_ZEROS, first + i));
         }
         points = aie::load_v<LANES>(all);
     }
 
     Short at(const W* __restrict weights) const {
         const Short all = columns16(weights);
-        return C::W_CENTRED ? all : Short(aie::sub(all, points));
+        return any(C::W_ZEROS) ? Short(aie::sub(all, points)) : all;
     }
 };
 

@@ -5,11 +5,12 @@
 //   A, B              elements of the operands
 //   ROWS, INNER, BATCHES
 //   A_SPLITS, B_SPLITS   codes without zero point take more than 16 bits
-//   a_zero(k), b_zero(n)
+//   A_ZEROS, B_ZEROS  zero points: one, or one for each k and for each column
 //   class AtA, AtB, AtY   where element (batch, row, column) is: object `object[batch] + row * ROW_OBJECT + column *
 //                     COLUMN_OBJECT`, element `element[batch] + row * ROW_ELEMENT + column * COLUMN_ELEMENT` of it
 //   B_PADDED          columns of an object of B that may be read, at least CHANNELS
 //   Y_PADDED          columns of an object of the result, those behind CHANNELS are 0; 0 = they are not side by side
+//   Y_CLEARED         elements of an object of the result that are 0 where nothing is written, Y_POINTERS objects; or 0
 #pragma once
 
 #include "port_lanes.h"
@@ -50,7 +51,7 @@ struct Matmul {
             alignas(64) int16_t lows[LANES];
             alignas(64) int16_t highs[LANES];
             for (int32_t i = 0; i < int32_t(LANES); ++i) {
-                const int32_t code = int32_t(all[i]) - C::b_zero(first + i);
+                const int32_t code = int32_t(all[i]) - of_channel(C::B_ZEROS, unsigned(first + i));
                 highs[i] = int16_t(C::B_SPLITS ? code >> 1 : 0);
                 lows[i] = int16_t(code - highs[i]);
             }
@@ -61,6 +62,11 @@ struct Matmul {
 
     static void run(const A* const* a, const B* const* b, const BiasOf<C::BITS>* __restrict bias,
                     const int32_t* __restrict requant, T* const* y) {
+        if constexpr (C::Y_CLEARED != 0) {
+            for (int32_t i = 0; i < C::Y_POINTERS; ++i) {
+                std::memset(y[i], 0, C::Y_CLEARED * sizeof(T));
+            }
+        }
         for (int32_t first = 0; first < int32_t(C::CHANNELS); first += int32_t(LANES)) {
             const Place place = {unsigned(first), false};
             const Tail<C, C::BITS> tail(place, bias, requant);
@@ -74,7 +80,7 @@ struct Matmul {
                     for (int32_t k = 0; k < C::INNER; ++k) {
                         const Lanes lanes(b, batch, k, first);
                         for (int32_t i = 0; i < count; ++i) {
-                            const int32_t code = int32_t(*element_of<typename C::AtA>(a, batch, row + i, k)) - C::a_zero(k);
+                            const int32_t code = int32_t(*element_of<typename C::AtA>(a, batch, row + i, k)) - of_channel(C::A_ZEROS, unsigned(k));
                             multiply<C::A_SPLITS>(sums[i], lanes.low, code);
                             if constexpr (C::B_SPLITS) {
                                 multiply<C::A_SPLITS>(sums[i], lanes.high, code);

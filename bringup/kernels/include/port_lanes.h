@@ -9,8 +9,7 @@
 //   CHANNELS       output channels of this part, ROUNDED up to 8 by whoever allocates the output
 //   HAS_BIAS, UNIFORM (one multiplier and shift for all channels), CASCADE_IN, CASCADE_OUT
 //   WRAPS          saturation of the tile is off (64 bits only)
-//   PROMOTED       whether accumulators are shifted left in front of the bias
-//   promotion(o)   by how much, for channel o
+//   PROMOTIONS     left shifts in front of the bias, one for all channels or one for each
 // Packed parameters: bias one number for each channel, blocks filled with 0; requant {multiplier, shift} where UNIFORM,
 // else (blocks, 2, 8). Kernels that take 16 channels in a row need one block more than there are channels.
 #pragma once
@@ -24,6 +23,22 @@ template <typename T>
 struct Exact {
     using type = T;
 };
+
+// Figure of a channel, of one for all or one for each; lanes behind the last channel take the last one's.
+template <unsigned N>
+constexpr int32_t of_channel(const int32_t (&all)[N], unsigned channel) {
+    return all[channel < N ? channel : N - 1];
+}
+
+template <unsigned N>
+constexpr bool any(const int32_t (&all)[N]) {
+    for (unsigned i = 0; i < N; ++i) {
+        if (all[i] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 template <typename O>
 inline constexpr bool is_exact = false;
@@ -142,10 +157,10 @@ struct Tail<C, 32> {
             const aie::vector<int32, 8> low = aie::load_v<8>(biases + place.first);
             bias = aie::concat(low, place.pairs ? low : aie::load_v<8>(biases + place.first + 8));
         }
-        if constexpr (C::PROMOTED && !C::CASCADE_OUT) {
+        if constexpr (any(C::PROMOTIONS) && !C::CASCADE_OUT) {
             alignas(64) int32_t amounts[LANES];
             for (unsigned i = 0; i < LANES; ++i) {
-                amounts[i] = C::promotion(place.channel(i));
+                amounts[i] = of_channel(C::PROMOTIONS, place.channel(i));
                 highest = amounts[i] > highest ? amounts[i] : highest;
             }
             promotion = aie::load_v<LANES>(amounts);
@@ -177,7 +192,7 @@ struct Tail<C, 32> {
             cascade_put(lanes);
             return aie::zeros<typename C::Out::type, LANES>();
         } else {
-            if constexpr (C::PROMOTED) {
+            if constexpr (any(C::PROMOTIONS)) {
                 lanes = promoted(lanes);
             }
             if constexpr (C::HAS_BIAS) {
@@ -196,8 +211,8 @@ template <class C>
 struct Tail<C, 64> {
     Place place;
     const int64_t* __restrict biases;
-    int32_t multiplier[LANES];
-    int32_t shift[LANES];
+    int32_t multiplier[LANES] = {};
+    int32_t shift[LANES] = {};
 
     Tail(Place at, const int64_t* __restrict bias, const int32_t* __restrict requant) : place(at), biases(bias) {
         if constexpr (!is_exact<typename C::Out> && !C::CASCADE_OUT) {
@@ -218,8 +233,8 @@ struct Tail<C, 64> {
         if constexpr (!C::CASCADE_OUT) {
             for (unsigned i = 0; i < LANES; ++i) {
                 uint64_t lane = uint64_t(lanes.lane[i]);
-                if constexpr (C::PROMOTED) {
-                    lane <<= C::promotion(place.channel(i));
+                if constexpr (any(C::PROMOTIONS)) {
+                    lane <<= of_channel(C::PROMOTIONS, place.channel(i));
                 }
                 if constexpr (C::HAS_BIAS) {
                     lane += uint64_t(biases[place.channel(i)]);
@@ -230,7 +245,7 @@ struct Tail<C, 64> {
         return lanes;
     }
 
-    aie::vector<typename C::Out::type, LANES> leave(const Products& sums) const {
+    auto leave(const Products& sums) const {
         const Wide lanes = values(sums);
         if constexpr (C::CASCADE_OUT) {
             cascade_put(lanes);

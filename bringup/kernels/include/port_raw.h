@@ -32,7 +32,7 @@ struct Raw {
             left[8 * row + first] = 1;
             left[8 * row + first + 1] = second;
         }
-        M product(aie::zeros<acc32, SIZE>());
+        M product(aie::zeros<typename M::accum_type::value_type, SIZE>());
         product.mac(aie::load_v<ROWS * 8>(left), tile);
         return product.template to_vector<int32>();
     }
