@@ -122,6 +122,8 @@ class _Emitter:
                 "row": row.name,
                 "op": row.op,
                 "type": row.type,
+                "rounding": row.rounding,
+                "saturation": row.saturation,
                 "parameters": [
                     {"name": p.name, "role": p.role, "dtype": p.dtype, "shape": list(p.shape), "writes": p.writes}
                     for p in source.parameters
