@@ -165,6 +165,7 @@ def split_list(text: str) -> list[str]:
 
 def parameter(text: str) -> CParameter:
     """A parameter from its declaration."""
+    text = re.sub(r"\[\[.*?\]\]", " ", text)
     pointer = "*" in text
     restrict = bool(re.search(r"\b(__restrict(?:__)?|restrict)\b", text))
     words = re.findall(r"[A-Za-z_][\w:]*", re.sub(r"\b(__restrict(?:__)?|restrict)\b", " ", text))

@@ -17,6 +17,10 @@ _OPERATOR: Final = re.compile(r"(?P<left>[\w:)\]]+)\s*(?P<operator>[/%])=?\s*(?P
 _CONSTANT_NAME: Final = re.compile(r"(?:\d\w*|(?:\w+::)+\w+|[A-Z][A-Z0-9_]*)")
 _HEADER: Final = re.compile(r"(?:[\w:]+\s+)?(?P<name>\w+)\s*=\s*(?P<first>[^;]*);(?P<test>[^;]*);(?P<step>.*)", re.S)
 
+_CHOICE: Final = re.compile(r"(?P<condition>[^;{}?]*)\?(?P<arms>[^;{}?]*:[^;{}?]*)")
+_CALLS: Final = re.compile(r"\b(?!static_cast|u?int\d+_t)[a-z_]\w*\s*\(")
+"""Functions; a type in front of a value is none."""
+
 Found = Iterator[tuple[int, str]]
 """(position, text)."""
 
@@ -75,19 +79,35 @@ def divisions_in_loops(source: Source) -> Found:
 
 
 def index_branches(source: Source) -> Found:
-    """Branches on the loop's variable in loops that hold no other loop."""
+    """Branches on the loop's variable in loops that hold no other loop.
+
+    A choice between two values is a select and no branch; what an element at the index holds is no index.
+    """
     for loop in innermost(source):
         name = variable(loop)
-        if name is None:
+        if name is None or _in_constexpr(source.code, loop.start):
             continue
         body = runtime_code(loop.body)
         for match in re.finditer(r"\bif\s*\(", body):
             condition = body[match.end() : closing(body, match.end() - 1)]
-            if re.search(rf"\b{name}\b", condition):
+            if _mentions(condition, name):
                 yield loop.body_start + match.start(), f"if ({' '.join(condition.split())})"
-        for match in re.finditer(r"[^;{}?]*\?", body):
-            if re.search(rf"\b{name}\b", re.split(r"[=(,]", match.group())[-1]):
-                yield loop.body_start + match.end() - 1, " ".join(match.group().split())
+        for match in _CHOICE.finditer(body):
+            if _CALLS.search(match["arms"]) and _mentions(re.split(r"[=(,]", match["condition"])[-1], name):
+                yield loop.body_start + match.start(), " ".join(match.group().split())
+
+
+def _mentions(condition: str, name: str) -> bool:
+    return re.search(rf"\b{name}\b", re.sub(r"\[[^\[\]]*\]", " ", condition)) is not None
+
+
+def _in_constexpr(code: str, position: int) -> bool:
+    """Whether a position is in a function that the compiler evaluates."""
+    for match in re.finditer(r"\bconstexpr\b[^;{}=]*\([^;{}]*\)\s*(?:const\s*)?\{", code):
+        end = closing(code, match.end() - 1)
+        if match.end() <= position < end:
+            return True
+    return False
 
 
 def innermost(source: Source) -> list[Loop]:
