@@ -13,7 +13,7 @@ from phases import cli
 
 COMMANDS: Final = (
     "status", "check", "diff", "explain", "waive", "oracle", "compare", "repro", "topology", "draw", "probe",
-    "equivalence",
+    "equivalence", "lint-generated",
 )  # fmt: skip
 
 EPILOG = """\b
