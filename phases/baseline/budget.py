@@ -32,11 +32,13 @@ class BudgetPlan:
         dispatches: in execution order; `h0`... on the host, `d0`... on the array.
         budgets: one per dispatch, same order and names.
         unknown: device figures that the budget needs and that are null, sorted.
+        refused: one line per dispatch that the planner of phase 2 takes no way, with its first reason.
     """
 
     dispatches: tuple[Dispatch, ...]
     budgets: tuple[DispatchBudget, ...]
     unknown: tuple[str, ...]
+    refused: tuple[str, ...] = ()
 
 
 def plan_dispatches(
@@ -227,7 +229,9 @@ class _Planner:
             )
             budgets.append(_host_budget(name) if part.where == "host" else self._final(name, part.ops))
         unknown = self.capacity.unknown if counts["npu"] else ()
-        return BudgetPlan(dispatches=tuple(dispatches), budgets=tuple(budgets), unknown=unknown)
+        rows = [(d.name, self.refused(p.ops)) for d, p in zip(dispatches, parts, strict=True) if d.where == "npu"]
+        refused = tuple(f"{name}: phase 2 will refuse it: {why[0].where}: {why[0].what}" for name, why in rows if why)
+        return BudgetPlan(dispatches=tuple(dispatches), budgets=tuple(budgets), unknown=unknown, refused=refused)
 
     def _final(self, name: str, ops: tuple[Op, ...]) -> DispatchBudget:
         budget = self.budget(name, ops)

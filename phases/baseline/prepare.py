@@ -97,7 +97,7 @@ def prepare(options: BaselineOptions, progress: Progress) -> Prepared:
         preprocessing=preprocessing,
         external=external,
         source_sha256=sha256,
-        notes=notes,
+        notes=(*notes, *plan.refused),
     )
 
 
