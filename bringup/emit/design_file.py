@@ -25,6 +25,7 @@ from bringup.kernels.model import Row, Source
 from manifest.errors import Problem, RefusedError
 from manifest.model import Manifest
 from presim.design import Buffer, Call, Design, Tile
+from presim.iron import api
 from presim.steps import steps_of
 
 MODULES: Mapping[str, str] = {
@@ -44,6 +45,8 @@ MODULES: Mapping[str, str] = {
     "range_": "aie.iron.controlflow",
 }
 """Where every name comes from."""
+
+TABLE = f"names of IRON {PROFILE} (presim/iron/api-1.4.json)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +136,22 @@ class _Writer:
         functions = [line for p in programs.values() for line in ("", "", *p.lines)]
         return "\n".join([*self.head(), *functions, "", "", *body, "", "", *self.main()]) + "\n"
 
+    def check_api(self) -> None:
+        """Only names that are rows of the API table are written."""
+        rows, _ = api.load()
+        wanted = [f"{MODULES[name]}.{name}" for name in sorted(self.names)]
+        problems = [
+            Problem(
+                code="EMIT-API", where=f"dispatch {self.design.dispatch!r}", what=f"it needs {name}", expected=TABLE
+            )
+            for name in wanted
+            if name not in rows
+        ]
+        if problems:
+            raise RefusedError(tuple(problems))
+
     def head(self) -> list[str]:
+        self.check_api()
         found: dict[str, list[str]] = {}
         for name in sorted(self.names):
             found.setdefault(MODULES[name], []).append(name)

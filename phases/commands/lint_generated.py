@@ -19,8 +19,8 @@ Examples:
   python -m phases lint-generated digits.port
   python -m phases lint-generated --rules
 
-Reads what phase 3 emitted, compiles and runs nothing. Exit 0: no finding; 1: findings, one line each; 3: the port has no
-generated sources, or they were changed.
+Reads what phase 3 emitted, compiles and runs nothing. Exit 0: no finding; 1: findings, one line each; 3: the port
+has no generated sources, or they were changed.
 """
 
 
