@@ -52,7 +52,7 @@ def source(row: Row) -> Source:
     figures = {**output_figures(row), **_geometry(row), "X": c_type(rows[0].dtype)}
     pixels = _pixels(row)
     weights = sole(row, "weights")
-    call = [pointers_to(rows, "rows"), _call(row, "ConvMmul" if pixels else "ConvLanes")]
+    call = [pointers_to(rows, "all_rows"), _call(row, "ConvMmul" if pixels else "ConvLanes")]
     if pixels:
         dtype = _tile_dtype(row)
         blocks = number(row, "in_first") - number(row, "x_first"), _in_blocks(row)
@@ -110,7 +110,7 @@ def pack(row: Row, constants: Mapping[str, Array]) -> Mapping[str, Array]:
 def _call(row: Row, template: str) -> str:
     out = optional(row, "object_out")
     values = [
-        "rows",
+        "all_rows",
         sole(row, "weights").name,
         argument(row, "bias"),
         argument(row, "requant"),
@@ -153,14 +153,13 @@ def _pixels(row: Row) -> int:
         return 0
     width = _geometry(row)["OUT_WIDTH"]
     found = [
-        (-(-int(width) // shape[0]) * shape[0], -shape[0])  # type: ignore[arg-type]
-        for a, b, shapes in ((m[0], m[1], m[2]) for m in row.mmul)
-        for shape in [shapes]
+        (-(-int(str(width)) // shape[0]), shape[0])
+        for a, b, shape in row.mmul
         if (np.dtype(a).itemsize, np.dtype(b).itemsize) == tuple(np.dtype(d).itemsize for d in dtypes)
         and shape[1:] == (LANES, LANES)
         and np.dtype(a).kind in "iu"
     ]
-    return -min(found)[1] if found else 0
+    return min(found)[1] if found else 0
 
 
 def _tile_dtype(row: Row) -> str:

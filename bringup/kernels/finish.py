@@ -1,7 +1,6 @@
-"""What the emitters of convolutions and products share: figures of a kernel as a C++ struct, the function around it,
-packed bias, multipliers and shifts.
+"""What the emitters of convolutions and products share: the function around a kernel and its packed constants.
 
-Layouts, with channels filled up to blocks of 8:
+Figures of a kernel are a C++ struct that its template reads. Layouts, with channels filled up to blocks of 8:
 
 - lanes: bias (blocks * 8,); requant {multiplier, shift} as planned (2, 1), else (blocks, 2, 8). Kernels that take 16
   channels in a row get one block more.
@@ -252,11 +251,16 @@ def filled(array: Array, count: int) -> Array:
 
 
 def tiles(values: Array, dtype: str, shifts: Array | None = None) -> Array:
-    """(blocks, 64) digits of 6 bits of integers modulo 2**32, lowest in row 0; `shifts` in row 6."""
-    blocks = values.astype(np.int64).reshape(-1, LANES) & 0xFFFFFFFF
+    """(blocks, 64) digits of 6 bits of integers modulo 2**32, lowest in row 0; `shifts` in row 6.
+
+    The last digit has two bits, the sign among them where the dtype has one.
+    """
+    blocks = values.astype(np.int64).astype(np.int32).reshape(-1, LANES)
     made = np.zeros((len(blocks), LANES, LANES), dtype)
     for digit in range(6):
         made[:, digit] = ((blocks >> (6 * digit)) & 63).astype(dtype)
+    if np.dtype(dtype).kind == "i":
+        made[:, 5] = (blocks >> 30).astype(dtype)
     if shifts is not None:
         made[:, 6] = shifts.reshape(-1, LANES).astype(dtype)
     return made.reshape(-1, TILE)

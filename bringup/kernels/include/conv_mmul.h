@@ -166,7 +166,7 @@ struct ConvMmul {
         for (unsigned half = 0; half < Params::HALVES; ++half) {
             Values lanes = sums.template extract<LANES>(half);
             if constexpr (C::PROMOTIONS[0] != 0) {
-                lanes = aie::upshift(lanes, unsigned(C::PROMOTIONS[0]));
+                lanes = doubled(lanes, C::PROMOTIONS[0]);
             }
             if constexpr (C::HAS_BIAS) {
                 lanes = aie::add(lanes, with.addend.template extract<LANES>(half));

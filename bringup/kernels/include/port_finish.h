@@ -82,6 +82,16 @@ inline Products scaled(const Values& values, const Scale& scale) {
     return aie::mul<acc64>(values, scale.multiplier);
 }
 
+// values * 2**times modulo 2**32; why not `aie::upshift`: it saturates where the tile does.
+template <unsigned N>
+inline aie::vector<int32, N> doubled(const aie::vector<int32, N>& values, int32_t times) {
+    aie::vector<int32, N> all = values;
+    for (int32_t i = 0; i < times; ++i) {
+        all = aie::add(all, all);
+    }
+    return all;
+}
+
 inline Products constant(int32_t value, int32_t shift) {
     Products all;
     all.from_vector(aie::broadcast<int32, LANES>(value), shift);

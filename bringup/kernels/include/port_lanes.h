@@ -175,9 +175,10 @@ struct Tail<C, 32> {
     }
 
     Values promoted(const Values& lanes) const {
-        Values all = lanes;
+        Values all = lanes, moved = lanes;
         for (int32_t amount = 1; amount <= highest; ++amount) {
-            all = aie::select(all, aie::upshift(lanes, unsigned(amount)), aie::eq(promotion, amount));
+            moved = doubled(moved, 1);
+            all = aie::select(all, moved, aie::eq(promotion, amount));
         }
         return all;
     }

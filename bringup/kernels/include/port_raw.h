@@ -9,8 +9,8 @@
 //   3. the finished 32-bit codes go through the constructor and leave as 8 or 16 bits: row-major.
 //
 // A packed tile (8 x 8, dtype of the weights) holds a 32-bit number for each of 8 channels as digits of 6 bits in rows 0
-// to 5, lowest first; row 6 holds a shift. Rows 0 and 1, 2 and 3, 4 and 5 are put together as low + 64 * high by the
-// left operand, so a number costs three multiplications.
+// to 5, lowest first, the last one with the sign where the dtype has one; row 6 holds a shift. Rows 0 and 1, 2 and 3, 4
+// and 5 are put together as low + 64 * high by the left operand, so a number costs three multiplications.
 #pragma once
 
 #include "port_finish.h"
@@ -39,7 +39,11 @@ struct Raw {
 
     static Lanes number(const Tile& tile) {
         const Lanes low = plane(tile, 0, 64), middle = plane(tile, 2, 64), high = plane(tile, 4, 64);
-        return aie::add(aie::add(low, aie::upshift(middle, 12)), aie::upshift(high, 24));
+        if constexpr (typename M::vector_B_type::value_type(-1) < 0) {
+            return aie::add(aie::add(low, aie::upshift(middle, 12)), aie::upshift(high, 24));
+        } else {
+            return aie::add(low, doubled(aie::add(middle, aie::upshift(high, 12)), 12));
+        }
     }
 
     static Lanes shift(const Tile& tile) { return plane(tile, 6, 0); }
