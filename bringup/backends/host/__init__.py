@@ -1,0 +1,1 @@
+"""Backend `host`: the emitted sources, executed on this machine."""

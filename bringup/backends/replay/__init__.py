@@ -1,0 +1,1 @@
+"""Backend `replay`: what a board elsewhere recorded, judged here."""

@@ -1,0 +1,1 @@
+"""Backend `xrt`: generated designs on an NPU of this machine, through pyxrt."""
