@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from checklists.items import baseline, presim
+from checklists.items import baseline, bringup, presim
 from checklists.model import CheckItem
 from phases.state import KERNELS, PORT_TOML, WAIVERS_TOML
 
@@ -55,6 +55,7 @@ PHASES: Final = (
         name="bringup",
         question="does generated code do it, stage by stage?",
         reads=(PORT_TOML, WAIVERS_TOML, KERNELS),
+        items=bringup.ITEMS,
     ),
     Phase(
         name="optimize",

@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+from bringup.backends.options import BackendOptions
 from checklists.model import Level, Waiver
 from manifest.errors import Problem, RefusedError, UpstreamError
 from manifest.io import canonical_json, parse_canonical
@@ -57,6 +58,11 @@ class BringupOptions:
     person: Mapping[str, bytes] = field(default_factory=dict)
     today: date
     notes: tuple[str, ...] = ()
+
+    @property
+    def backend_options(self) -> BackendOptions:
+        """What backends are told."""
+        return BackendOptions(schedules=self.schedules, recordings=self.recordings)
 
     def to_bytes(self) -> bytes:
         """The content of `options/bringup.json`."""

@@ -5,13 +5,15 @@ suspect, the code that was emitted for it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Final
 
 from numpy.typing import NDArray
 
 from bringup.model import JobKind
+from manifest.device import Device
+from phases.bringup.shims import with_shims
 from phases.presim.flow import carries_activation, held
 from phases.presim.simulation import Bench, expected_of, host_ends, host_form
 from phases.presim.stages import Piece, Unit, cut
@@ -57,29 +59,30 @@ class Task:
     unknown: tuple[str, ...] = ()
 
 
-def tasks_of(benches: Mapping[str, Bench], units: Mapping[str, Sequence[Unit]]) -> tuple[Task, ...]:
+def tasks_of(benches: Mapping[str, Bench], units: Mapping[str, Sequence[Unit]], device: Device) -> tuple[Task, ...]:
     """All tasks of a port.
 
     Args:
         benches: by dispatch, in their order, over inputs that differ.
         units: stages of each dispatch, in the order in which data reaches them.
+        device: for the shim tiles of pieces.
     """
     numbers = count()
     found: list[Task] = []
     for name, bench in benches.items():
-        found += [_stage(bench, unit, next(numbers)) for unit in units[name] if unit.workers]
+        found += [_stage(bench, unit, next(numbers), device) for unit in units[name] if unit.workers]
     for name, bench in benches.items():
-        found += _chain(bench, units[name], numbers)
+        found += _chain(bench, units[name], numbers, device)
     found += [_whole(bench, units[name], next(numbers)) for name, bench in benches.items()]
     return tuple(found)
 
 
-def _stage(bench: Bench, unit: Unit, order: int) -> Task:
-    piece = cut(bench.design, unit.workers, bench.manifest, bench.counts)
+def _stage(bench: Bench, unit: Unit, order: int, device: Device) -> Task:
+    piece = _piece(bench, unit.workers, device)
     return _piece_task(bench, piece, kind="stage", order=order, parts=(unit.name,), inferences=STAGE_INPUTS)
 
 
-def _chain(bench: Bench, units: Sequence[Unit], numbers: Iterator[int]) -> list[Task]:
+def _chain(bench: Bench, units: Sequence[Unit], numbers: Iterator[int], device: Device) -> list[Task]:
     workers: frozenset[str] = frozenset()
     parts: tuple[str, ...] = ()
     found = []
@@ -87,10 +90,16 @@ def _chain(bench: Bench, units: Sequence[Unit], numbers: Iterator[int]) -> list[
         if unit.workers:
             workers |= unit.workers
             parts = (*parts, unit.name)
-            piece = cut(bench.design, workers, bench.manifest, bench.counts)
+            piece = _piece(bench, workers, device)
             task = _piece_task(bench, piece, kind="chain", order=next(numbers), parts=parts, inferences=CHAIN_INPUTS)
             found.append(task)
     return found
+
+
+def _piece(bench: Bench, workers: frozenset[str], device: Device) -> Piece:
+    """A piece with a shim tile at every end where it was cut."""
+    piece = cut(bench.design, workers, bench.manifest, bench.counts)
+    return replace(piece, design=with_shims(piece.design, device))
 
 
 def _piece_task(
