@@ -11,22 +11,23 @@ from typing import Any, Final
 ARCHITECTURES: Final[Mapping[str, str]] = {"aie2": "npu1", "aie2p": "npu2"}
 """`aie_architecture_version` of XRT's platform report (Xilinx/XRT pull request 10026) -> device of the catalogue."""
 
-NAMES: Final[tuple[tuple[str, str], ...]] = (
-    ("RyzenAI-npu1", "npu1"),
-    ("NPU Phoenix", "npu1"),
-    ("NPU Hawk Point", "npu1"),
-    ("RyzenAI-npu4", "npu2"),
-    ("RyzenAI-npu5", "npu2"),
-    ("RyzenAI-npu6", "npu2"),
-    ("NPU Strix Halo", "npu2"),
-    ("NPU Strix", "npu2"),
-    ("NPU Krackan 1", "npu2"),
-    ("NPU Krackan", "npu2"),
-    ("NPU Gorgon Point 1", "npu2"),
-    ("NPU Gorgon Point", "npu2"),
-)
-"""Whole names that drivers are known to report (mlir-aie, python/utils/hostruntime/xrtruntime; Xilinx/XRT 8145,
-10026). Whole, because `npu1` is also the begin of names that nobody has seen yet."""
+NAMES: Final[Mapping[str, str]] = {
+    "RyzenAI-npu1": "npu1",
+    "NPU Phoenix": "npu1",
+    "RyzenAI-npu4": "npu2",
+    "RyzenAI-npu5": "npu2",
+    "RyzenAI-npu6": "npu2",
+    "NPU Strix": "npu2",
+    "NPU Strix Halo": "npu2",
+    "NPU Krackan": "npu2",
+    "NPU Krackan 1": "npu2",
+    "NPU Krackan 2": "npu2",
+    "NPU Gorgon Point 1": "npu2",
+    "NPU Gorgon Point 2": "npu2",
+    "NPU Gorgon Point 3": "npu2",
+}
+"""Whole names that the driver is known to report (`vbnv` of amd/xdna-driver, `npu4_rev_vbnv_tbl` and its forerunners;
+Xilinx/XRT 8145, 10026). Whole, because `npu1` is also the begin of names that nobody has seen yet."""
 
 ARCHITECTURE_KEY: Final = "aie_architecture_version"
 MAX_DEPTH: Final = 12
@@ -51,7 +52,7 @@ def device_of(reported: str, architecture: str) -> str:
     """
     if architecture:
         return ARCHITECTURES.get(architecture, "")
-    return dict(NAMES).get(reported.strip(), "")
+    return NAMES.get(reported.strip(), "")
 
 
 def _find(value: Any, depth: int) -> str:

@@ -109,8 +109,8 @@ class XrtBackend:
             for tensor in tensors:
                 if tensor.filled and not _fits(named.get(tensor.name), tensor):
                     text = (
-                        f"inference {index}: input {tensor.name!r} is absent, or of another type or size than the design"
-                        f" fills ({tensor.elements} of {tensor.dtype})"
+                        f"inference {index}: input {tensor.name!r} is absent, or of another type or size than the"
+                        f" design fills ({tensor.elements} of {tensor.dtype})"
                     )
                     return Outcome(status="mismatch", text=text, place=Place(tensor=tensor.name, inference=index))
         return None
