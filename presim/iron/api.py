@@ -4,6 +4,7 @@ Why a decorator checks calls: Python's own message for a wrong keyword does not 
 """
 
 import functools
+import importlib
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -120,6 +121,9 @@ def absent(module: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        found = load()[0].get(f"{module}.{name}")
+        if found is not None and found.kind == "module":
+            return importlib.import_module(found.name)
         prefix = f"{module}."
         have = sorted({n.removeprefix(prefix).split(".")[0] for n in load()[0] if n.startswith(prefix)})
         text = f"{module} has no {name!r} in {VERSION} as far as the stand-in knows; it has {', '.join(have)}"

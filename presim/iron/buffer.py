@@ -1,16 +1,17 @@
 """Buffers of a core, kernels with external code."""
 
+import typing
 from typing import Any, ClassVar
 
 import numpy as np
 
 from presim.iron.api import row
+from presim.iron.descriptors import CARRIED, ArrayType, array_type, is_array_type, is_scalar_type
 from presim.iron.device import Tile
 from presim.iron.errors import UnsupportedError, WrongCallError, WrongValueError
 from presim.iron.expr import Scalar, scalar_text
 from presim.iron.sequence import Session
 from presim.iron.trace import CURRENT, SEQUENCE, CallNode, Element, Memory, static_int, tracer
-from presim.iron.types import ArrayType, array_type, is_array_type, is_scalar_type
 
 
 class Buffer(Element):
@@ -31,11 +32,11 @@ class Buffer(Element):
             msg = "Buffer: expected a type, an initial_value or both"
             raise WrongValueError(msg)
         self.name = f"buf_{len(Buffer.made)}" if name is None else str(name)
-        self.initial = None if initial_value is None else np.asarray(initial_value)
+        self.initial = None if initial_value is None else carried(np.asarray(initial_value))
         what = f"Buffer {self.name!r}"
         if type is None:
-            assert self.initial is not None
-            type = np.ndarray[self.initial.shape, np.dtype[self.initial.dtype.type]]  # type: ignore[name-defined]
+            given = np.asarray(initial_value)
+            type = np.ndarray[given.shape, np.dtype[given.dtype.type]]  # type: ignore[name-defined]
         self.descriptor = type
         self.type: ArrayType = array_type(type, what)
         if self.initial is not None and self.initial.size != self.type.elements:
@@ -137,7 +138,7 @@ class BaseKernel:
             msg = f"{what}: expected memory of {parameter}, got a {type(value).__name__}"
             raise WrongCallError(msg)
         memory = value.memory()
-        if memory.type.elements != parameter.elements or memory.type.dtype != parameter.dtype:
+        if memory.type.elements != parameter.elements or memory.type.element != parameter.element:
             msg = f"{what}: expected memory of {parameter}, got {memory.name!r} of {memory.type}"
             raise WrongCallError(msg)
         return memory
@@ -148,7 +149,7 @@ def parameter_of(value: Any, what: str) -> "ArrayType | str":
     if is_array_type(value):
         return array_type(value, what)
     if is_scalar_type(value):
-        return str(np.dtype(value).name)
+        return str(np.dtype(typing.get_args(value)[0] if typing.get_origin(value) else value).name)
     msg = f"{what}: expected an array type or a numpy type, got {value!r}"
     raise WrongCallError(msg)
 
@@ -169,7 +170,15 @@ class Kernel(BaseKernel):
 
 
 class ExternalFunction(BaseKernel):
-    """A function that is compiled from its source."""
+    """A function that is compiled from its source.
+
+    Attributes:
+        zero: kernel that clears its output, of the library's products.
+        mac_dims: block of the multiplication, likewise.
+    """
+
+    zero: "ExternalFunction"
+    mac_dims: tuple[int, int, int]
 
     @row("aie.iron.ExternalFunction")
     def __init__(  # noqa: PLR0917 (the parameters are those of IRON)
@@ -206,6 +215,11 @@ class ExternalFunction(BaseKernel):
     def arg_types(self) -> list[Any]:
         """Types of the arguments."""
         return list(self.types)
+
+
+def carried(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Values, those of a type that is carried as its bits."""
+    return values.view(CARRIED[values.dtype.name]) if values.dtype.name in CARRIED else values
 
 
 def is_static(value: Any) -> bool:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from presim.iron.descriptors import CARRIED, dtype_name
 from presim.iron.errors import UnsupportedError
-from presim.iron.types import dtype_name
 
 Tree = tuple[Any, ...]
 INDEX: Final = ""
@@ -142,6 +142,9 @@ def binary(name: str, a: Any, b: Any) -> Scalar:
         msg = f"{name} of {left_type} and {right_type}: MLIR has no arithmetic on two types"
         raise UnsupportedError(msg)
     dtype = kinds.pop() if kinds else INDEX
+    if dtype in CARRIED:
+        msg = f"arithmetic on {dtype} in a core body; the simulator carries its bits and leaves arithmetic to kernels"
+        raise UnsupportedError(msg)
     if name in {"lt", "le", "gt", "ge", "eq", "ne"}:
         return Scalar(("op", name, dtype, left, right), "bool")
     return Scalar(folded(("op", name, dtype, left, right)), dtype)

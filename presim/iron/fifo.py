@@ -1,15 +1,18 @@
 """Object fifos and their handles as a design file sees them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from presim.design import Side
 from presim.iron import sequence as host
 from presim.iron.api import row
-from presim.iron.device import AnyMemTile, AnyShimTile, Tile
+from presim.iron.descriptors import ArrayType, array_type
+from presim.iron.device import AnyMemTile, Tile
 from presim.iron.errors import UnsupportedError, WrongCallError, WrongValueError
-from presim.iron.trace import AcquireNode, Element, Memory, ReleaseNode, static_int, tracer
-from presim.iron.types import ArrayType, array_type
+from presim.iron.held import Held, View
+from presim.iron.links import ObjectFifoLink, RuntimeEndpoint
+from presim.iron.parts import Part, parts_of
+from presim.iron.trace import AcquireNode, ReleaseNode, static_int, tracer
 
 Dims = tuple[tuple[int, int], ...]
 
@@ -207,7 +210,7 @@ class ObjectFifoHandle:
         current = tracer(f"acquire() of fifo {self.name!r}")
         current.add(AcquireNode(self.name, self.side, count))
         base = current.released((self.name, self.side))
-        held = [Held(self, base + i, current.depth) for i in range(count)]
+        held = [Held(self.name, self.side, self.type, base + i, current.depth) for i in range(count)]
         return held[0] if count == 1 else View(held)
 
     @row("aie.iron.ObjectFifoHandle.release")
@@ -288,12 +291,17 @@ class ObjectFifoHandle:
         if self.side != "consume":
             msg = f"split() of the producer of fifo {self.name!r}, expected a consumer handle"
             raise WrongValueError(msg)
-        parts = self._parts(
-            len(offsets), "_split", depths, obj_types, names, dims_to_stream, dims_from_stream, plio, repeat_counts
-        )
-        made = [part.fifo() for part in parts]
-        ObjectFifoLink("split", [self], [fifo.prod() for fifo in made], tile, offsets)
-        return made
+        given = {
+            "depths": depths,
+            "obj_types": obj_types,
+            "names": names,
+            "dims_to_stream": dims_to_stream,
+            "dims_from_stream": dims_from_stream,
+            "repeat_counts": repeat_counts,
+        }
+        made = self._made(len(offsets), "_split", given, plio)
+        ObjectFifoLink("split", [self], [fifo.prod() for fifo, _ in made], tile, offsets)
+        return [fifo for fifo, _ in made]
 
     @row("aie.iron.ObjectFifoHandle.join")
     def join(  # noqa: PLR0917 (the parameters are those of IRON)
@@ -312,16 +320,18 @@ class ObjectFifoHandle:
         if self.side != "produce":
             msg = f"join() of a consumer of fifo {self.name!r}, expected its producer handle"
             raise WrongValueError(msg)
-        parts = self._parts(
-            len(offsets), "_join", depths, obj_types, names, dims_to_stream, dims_from_stream, plio, repeat_counts
-        )
-        made = [part.fifo() for part in parts]
-        sources = [
-            fifo.cons(depth=part.depth, dims_from_stream=part.from_stream)
-            for fifo, part in zip(made, parts, strict=True)
-        ]
+        given = {
+            "depths": depths,
+            "obj_types": obj_types,
+            "names": names,
+            "dims_to_stream": dims_to_stream,
+            "dims_from_stream": dims_from_stream,
+            "repeat_counts": repeat_counts,
+        }
+        made = self._made(len(offsets), "_join", given, plio)
+        sources = [fifo.cons(depth=part.depth, dims_from_stream=part.from_stream) for fifo, part in made]
         ObjectFifoLink("join", sources, [self], tile, offsets)
-        return made
+        return [fifo for fifo, _ in made]
 
     @row("aie.iron.ObjectFifoHandle.forward")
     def forward(  # noqa: PLR0917 (the parameters are those of IRON)
@@ -345,167 +355,26 @@ class ObjectFifoHandle:
             depth=self._depth if depth is None else depth,
             to_stream=dims_to_stream,
             from_stream=dims_from_stream,
-            plio=plio,
             repeat=repeat_count,
         )
-        made = part.fifo()
+        made = _fifo_of(part, plio)
         ObjectFifoLink("forward", [self], [made.prod()], tile, ())
         return made
 
-    def _parts(  # noqa: PLR0917 (the parameters are those of IRON)
-        self,
-        count: int,
-        suffix: str,
-        depths: Sequence[int] | None,
-        obj_types: Sequence[Any] | None,
-        names: Sequence[str] | None,
-        to_stream: Sequence[Any] | None,
-        from_stream: Sequence[Any] | None,
-        plio: bool,
-        repeats: Sequence[int | None] | None,
-    ) -> "list[Part]":
-        columns: dict[str, tuple[Any, Any]] = {
-            "depths": (depths, [self._depth] * count),
-            "obj_types": (obj_types, [self.obj_type] * count),
-            "names": (names, [f"{self.name}{suffix}{i}" for i in range(count)]),
-            "dims_to_stream": (to_stream, [None] * count),
-            "dims_from_stream": (from_stream, [None] * count),
-            "repeat_counts": (repeats, [None] * count),
-        }
-        found = {}
-        for name, (given, default) in columns.items():
-            found[name] = list(default if given is None else given)
-            if len(found[name]) != count:
-                msg = f"{suffix[1:]}() of fifo {self.name!r}: {len(found[name])} {name} for {count} offsets"
-                raise WrongValueError(msg)
-        return [
-            Part(
-                name=found["names"][i],
-                obj_type=found["obj_types"][i],
-                depth=found["depths"][i],
-                to_stream=found["dims_to_stream"][i],
-                from_stream=found["dims_from_stream"][i],
-                plio=plio,
-                repeat=found["repeat_counts"][i],
-            )
-            for i in range(count)
-        ]
+    def _made(
+        self, count: int, suffix: str, given: Mapping[str, Sequence[Any] | None], plio: bool
+    ) -> list[tuple[ObjectFifo, Part]]:
+        parts = parts_of(self.name, self._depth, self.obj_type, count, suffix, given)
+        return [(_fifo_of(part, plio), part) for part in parts]
 
 
-class Part:
-    """What a new fifo of a link is made from."""
-
-    def __init__(
-        self, *, name: str, obj_type: Any, depth: int, to_stream: Any, from_stream: Any, plio: bool, repeat: int | None
-    ) -> None:
-        self.name = name
-        self.obj_type = obj_type
-        self.depth = depth
-        self.to_stream = to_stream
-        self.from_stream = from_stream
-        self.plio = plio
-        self.repeat = repeat
-
-    def fifo(self) -> ObjectFifo:
-        """The fifo."""
-        return ObjectFifo(
-            self.obj_type,
-            depth=self.depth,
-            name=self.name,
-            dims_to_stream=self.to_stream,
-            dims_from_stream_per_cons=self.from_stream,
-            plio=self.plio,
-            repeat_count=self.repeat,
-        )
-
-
-class ObjectFifoLink:
-    """Fifos that meet in a memory tile."""
-
-    made: ClassVar[list["ObjectFifoLink"]] = []
-
-    def __init__(
-        self,
-        kind: str,
-        sources: list[ObjectFifoHandle],
-        targets: list[ObjectFifoHandle],
-        tile: Tile | None,
-        offsets: Sequence[int],
-    ) -> None:
-        self.kind = kind
-        self.sources = sources
-        self.targets = targets
-        self.tile = tile
-        self.offsets = tuple(static_int(o, "an offset") for o in offsets)
-        what = f"the {kind} of fifo {(targets if kind == 'join' else sources)[0].name!r}"
-        if not sources or not targets:
-            msg = f"{what}: no offsets"
-            raise WrongValueError(msg)
-        for handle in (*sources, *targets):
-            handle.bind(self, what)
-        ObjectFifoLink.made.append(self)
-
-    def __str__(self) -> str:
-        return f"a {self.kind}"
-
-
-class RuntimeEndpoint:
-    """The host's end of a fifo at a shim tile."""
-
-    def __init__(self, tile: Tile | None) -> None:
-        self.tile = AnyShimTile if tile is None else tile
-
-    def __str__(self) -> str:
-        return "the runtime sequence"
-
-
-class Held(Element):
-    """An object that a core holds; `number` counts the objects of its end from the start of the program."""
-
-    __slots__ = ("depth", "handle", "number")
-
-    def __init__(self, handle: ObjectFifoHandle, number: int, depth: int) -> None:
-        self.handle = handle
-        self.number = number
-        self.depth = depth
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its shape."""
-        return self.handle.type.shape
-
-    def memory(self) -> Memory:
-        """Which of the objects held it is now.
-
-        Raises:
-            WrongValueError: it was given back.
-        """
-        handle = self.handle
-        key = (handle.name, handle.side)
-        current = tracer(f"using an object of fifo {handle.name!r}")
-        index = self.number - current.released(key)
-        if index < 0:
-            msg = f"worker {current.worker!r} uses an object of fifo {handle.name!r} after its release"
-            raise WrongValueError(msg)
-        current.use(key, self.depth, f"an object of fifo {handle.name!r}")
-        return Memory("fifo", handle.name, handle.side, index, handle.type)
-
-
-class View:
-    """Several objects held, oldest first."""
-
-    def __init__(self, held: list[Held]) -> None:
-        self._held = held
-
-    def __getitem__(self, index: Any) -> Held:
-        at = static_int(index, "which of the objects held is meant")
-        if not 0 <= at < len(self._held):
-            msg = f"object {at} of {len(self._held)} that were acquired"
-            raise WrongValueError(msg)
-        return self._held[at]
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def __iter__(self) -> Iterator[Held]:
-        return iter(self._held)
+def _fifo_of(part: Part, plio: bool) -> ObjectFifo:
+    return ObjectFifo(
+        part.obj_type,
+        depth=part.depth,
+        name=part.name,
+        dims_to_stream=part.to_stream,
+        dims_from_stream_per_cons=part.from_stream,
+        plio=plio,
+        repeat_count=part.repeat,
+    )

@@ -60,6 +60,11 @@ class JitDesign:
         self._build(args, kwargs)
         raise DesignKnownError
 
+    @row("aie.iron.jit.specialize")
+    def specialize(self, **kwargs: Any) -> "JitDesign":
+        """The design with compile-time parameters fixed."""
+        return JitDesign(self.function, {**self.fixed, **kwargs})
+
     @row("aie.iron.jit.as_mlir")
     def as_mlir(self, *args: Any, **kwargs: Any) -> Resolved:
         """The design without running it."""

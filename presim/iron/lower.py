@@ -14,28 +14,29 @@ from presim.design import (
     Design,
     Endpoint,
     Fifo,
-    Kernel,
     Link,
     Tile,
     Transfer,
     Worker,
 )
+from presim.iron.barriers import BARRIER, with_barriers
+from presim.iron.buffer import carried
+from presim.iron.cascades import with_cascades
+from presim.iron.descriptors import ArrayType
 from presim.iron.device import Tile as IronTile
 from presim.iron.errors import UnsupportedError, WrongValueError
-from presim.iron.fifo import ObjectFifo, ObjectFifoHandle, ObjectFifoLink, RuntimeEndpoint
+from presim.iron.fifo import ObjectFifo, ObjectFifoHandle
+from presim.iron.links import ObjectFifoLink, RuntimeEndpoint
 from presim.iron.lowered import External, Lowered
 from presim.iron.program import Resolved, TracedWorker
 from presim.iron.region import Lowering, Rows
 from presim.iron.sequence import Started
-from presim.iron.types import ArrayType
 from presim.iron.worker import Worker as IronWorker
 from presim.place import place
 
 Array = NDArray[Any]
 Kind = Literal["core", "mem", "shim"]
 DEFAULT_STACK: Final = 1024
-BARRIER: Final = "barrier"
-"""Key of the host tensor that stands for the tokens of barriers."""
 
 
 def lower(resolved: Resolved) -> Lowered:
@@ -62,8 +63,6 @@ class _Lowerer:
         resolved = self.resolved
         fifos = [self.fifo(f) for f in resolved.fifos]
         workers = tuple(self.worker(t) for t in resolved.workers)
-        sequence = self.sequence()
-        fifos += self.barriers(sequence)
         design = Design(
             dispatch=resolved.name,
             device=resolved.device.name,
@@ -73,11 +72,14 @@ class _Lowerer:
             links=tuple(self.link(k) for k in resolved.links),
             buffers=self.buffers(),
             cascades=self.cascades(),
-            sequence=tuple(sequence),
-            notes=tuple(self.notes),
+            sequence=tuple(self.transfer(s) for s in resolved.session.transfers),
         )
+        design = with_barriers(design, self.rows.waits, resolved)
+        if self.rows.waits:
+            self.arrays[BARRIER] = np.zeros(1, np.int32)
+        design = replace(with_cascades(design), notes=(*self.notes, *design.notes))
         return Lowered(
-            design=self.cascaded(self.placed(design)),
+            design=placed(design),
             arrays=self.arrays,
             externals=tuple(_external(k) for k in self.rows.externals.values()),
             traced=tuple(self.rows.traced.values()),
@@ -116,7 +118,7 @@ class _Lowerer:
         """Key and number of the objects that a fifo starts with."""
         if fifo.initial is None:
             return None, 0
-        values = [np.asarray(v) for v in fifo.initial]
+        values = [carried(np.asarray(v)) for v in fifo.initial]
         if any(v.size != fifo.type.elements for v in values):
             msg = f"ObjectFifo {fifo.name!r}: init_values: expected arrays of {fifo.type.elements} elements"
             raise WrongValueError(msg)
@@ -199,10 +201,6 @@ class _Lowerer:
                 raise WrongValueError(msg)
         return tuple(Cascade(source=self.names[id(f.src)], target=self.names[id(f.dst)]) for f in flows)
 
-    def sequence(self) -> list[Transfer]:
-        """Transfers in the order of their start."""
-        return [self.transfer(s) for s in self.resolved.session.transfers]
-
     def transfer(self, started: Started) -> Transfer:
         """One transfer, in whole objects."""
         handle = started.handle
@@ -214,10 +212,10 @@ class _Lowerer:
                 f" of {type_.elements}"
             )
             raise UnsupportedError(msg)
-        if started.data.type.dtype != type_.dtype:
+        if started.data.type.element != type_.element:
             msg = (
-                f"a transfer between {started.data.name!r} of {started.data.type.dtype} and fifo {handle.name!r} of"
-                f" {type_.dtype}: the simulator moves elements of one type"
+                f"a transfer between {started.data.name!r} of {started.data.type.element} and fifo {handle.name!r} of"
+                f" {type_.element}: the simulator moves elements of one type"
             )
             raise UnsupportedError(msg)
         return Transfer(
@@ -232,63 +230,20 @@ class _Lowerer:
             group=started.label,
         )
 
-    def barriers(self, sequence: list[Transfer]) -> list[Fifo]:
-        """A fifo of tokens for every wait, filled where the sequence sets that value."""
-        made = []
-        places: list[tuple[int, Transfer]] = []
-        for name, (barrier, worker, value) in self.rows.waits.items():
-            owner = next(t.worker for t in self.resolved.workers if t.name == worker)
-            if all(b.name != barrier for b in owner.barriers):
-                msg = f"worker {worker!r} waits for a barrier that is not among its fn_args"
-                raise WrongValueError(msg)
-            made.append(
-                Fifo(
-                    name=name,
-                    shape=(1,),
-                    dtype="int32",
-                    producer=Endpoint(actor=f"shim:{name}", kind="shim"),
-                    consumers=(Endpoint(actor=worker, tile=_tile(owner.tile, "core")),),
-                    depth=1,
-                )
-            )
-            for found, number, before in self.resolved.session.sets:
-                if found.name == barrier and number == value:
-                    places.append((before, Transfer(fifo=name, direction="fill", tensor=BARRIER, objects=1)))
-        for before, transfer in sorted(places, key=lambda p: -p[0]):
-            sequence.insert(before, transfer)
-        if made:
-            self.arrays[BARRIER] = np.zeros(1, np.int32)
-            self.notes.append("a barrier is a fifo of one token from the host, which takes a channel that it has not")
-        return made
 
-    def placed(self, design: Design) -> Design:
-        """The design with a tile for everything; as it is where it has one or where it does not fit."""
-        ends = [e for f in design.fifos for e in (f.producer, *f.consumers)]
-        if all(w.tile for w in design.workers) and all(e.tile for e in ends):
-            return design
-        if not design.workers:
-            return _with_note(design, "not placed: it has no workers")
-        try:
-            made = place(design, load_device(design.device))
-        except RefusedError as error:
-            text = error.problems[0].line()
-            return _with_note(design, f"not placed, every fifo goes through DMAs: {text}")
-        return _with_note(made, "tiles that the design leaves open are this tool's, the compiler may choose others")
-
-    def cascaded(self, design: Design) -> Design:
-        """Calls of the ends of a cascade get it as arguments."""
-        sources = {c.source for c in design.cascades}
-        targets = {c.target for c in design.cascades}
-        if not sources:
-            return design
-        workers = tuple(with_cascade(w, w.name in targets, w.name in sources) for w in design.workers)
-        return replace(design, workers=workers)
-
-
-def with_cascade(worker: Worker, reads: bool, writes: bool) -> Worker:
-    """A worker whose kernel calls read or write its cascade."""
-    del reads, writes
-    return worker
+def placed(design: Design) -> Design:
+    """The design with a tile for everything; as it is where it has one or where it does not fit."""
+    ends = [e for f in design.fifos for e in (f.producer, *f.consumers)]
+    if all(w.tile for w in design.workers) and all(e.tile for e in ends):
+        return design
+    if not design.workers:
+        return _with_note(design, "not placed: it has no workers")
+    try:
+        made = place(design, load_device(design.device))
+    except RefusedError as error:
+        text = error.problems[0].line()
+        return _with_note(design, f"not placed, every fifo goes through DMAs: {text}")
+    return _with_note(made, "tiles that the design leaves open are this tool's, the compiler may choose others")
 
 
 def _with_note(design: Design, note: str) -> Design:
@@ -323,12 +278,7 @@ def _external(kernel: Any) -> External:
         object_file=kernel.object_file,
         source_file=kernel.source_file,
         source_string=kernel.source_string,
-        arg_types=tuple(p if isinstance(p, str) else (p.dtype, p.shape) for p in kernel.parameters),
+        arg_types=tuple(p if isinstance(p, str) else (p.element, p.shape) for p in kernel.parameters),
         include_dirs=kernel.include_dirs,
         compile_flags=kernel.compile_flags,
     )
-
-
-def kernel_row(name: str, type_: str) -> Kernel:
-    """A row of the design for a kernel that is not one of this project's."""
-    return Kernel(name=name, op="", type=type_, rounding="", saturation="")

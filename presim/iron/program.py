@@ -9,12 +9,13 @@ import numpy as np
 
 from presim.iron.api import row
 from presim.iron.buffer import Buffer
+from presim.iron.descriptors import array_type, is_array_type, is_scalar_type
 from presim.iron.device import Device, device_of
 from presim.iron.errors import UnsupportedError, WrongCallError, WrongValueError
-from presim.iron.fifo import ObjectFifo, ObjectFifoHandle, ObjectFifoLink
+from presim.iron.fifo import ObjectFifo, ObjectFifoHandle
+from presim.iron.links import ObjectFifoLink
 from presim.iron.sequence import RuntimeData, Session
 from presim.iron.trace import CURRENT, SEQUENCE, Node, Tracer
-from presim.iron.types import array_type, is_array_type, is_scalar_type
 from presim.iron.worker import Worker, flat
 
 
@@ -228,7 +229,8 @@ def _touched(made: Resolved) -> set[str]:
             memory = getattr(node, "memory", None)
             memories = [memory] if memory is not None else list(getattr(node, "arguments", ()))
             found.update(m.name for m in memories if getattr(m, "kind", "") == "buffer")
-            look(getattr(node, "body", ()))
+            for part in ("body", "then", "other"):
+                look(getattr(node, part, ()))
 
     for traced in made.workers:
         look(traced.body)

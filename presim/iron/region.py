@@ -15,17 +15,29 @@ from presim.iron.expr import Tree, counters_of, scalar_text, temps_of, tree_of
 from presim.iron.trace import (
     AcquireNode,
     CallNode,
+    IfNode,
     LoadNode,
     LoopNode,
     Memory,
     Node,
     ReleaseNode,
     StoreNode,
+    UnsetNode,
     WaitNode,
 )
 from presim.iron.traced import TracedKernel
 
 MOST_TRIPS = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A worker that waits until a barrier is `value`; `kept` = it takes the value off the barrier itself."""
+
+    barrier: str
+    worker: str
+    value: int
+    kept: bool
 
 
 @dataclass(slots=True)
@@ -35,12 +47,12 @@ class Rows:
     Attributes:
         externals: kernels in C++, by symbol.
         traced: kernels of plain Python, by symbol.
-        waits: (barrier, worker, value) by fifo name.
+        waits: waits for barriers by the name of the fifo of their tokens.
     """
 
     externals: dict[str, BaseKernel] = field(default_factory=dict)
     traced: dict[str, TracedKernel] = field(default_factory=dict)
-    waits: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    waits: dict[str, Wait] = field(default_factory=dict)
 
     def kernels(self) -> tuple[Kernel, ...]:
         """Rows of the design."""
@@ -63,6 +75,7 @@ class Lowering:
         self.rows = rows
         self.loads: dict[int, LoadNode] = {}
         self.written: set[str] = set()
+        self.unset: set[str] = set()
 
     def program(self, nodes: Sequence[Node]) -> tuple[Step, ...]:
         """Steps of the whole program."""
@@ -80,6 +93,10 @@ class Lowering:
                 self.written.update(a.name for a in node.arguments if isinstance(a, Memory) and a.kind == "buffer")
             elif isinstance(node, LoopNode):
                 self._survey(node.body)
+            elif isinstance(node, IfNode):
+                self._survey((*node.then, *node.other))
+            elif isinstance(node, UnsetNode):
+                self.unset.add(node.barrier)
 
     def _body(self, nodes: Sequence[Node]) -> tuple[Step, ...]:
         steps: list[Step] = []
@@ -90,32 +107,43 @@ class Lowering:
                 continue
             steps += self._region(plain)
             plain = []
-            steps.append(self._step(node))
+            steps += self._steps(node)
         return (*steps, *self._region(plain))
 
-    def _step(self, node: Node) -> Step:
+    def _steps(self, node: Node) -> tuple[Step, ...]:
         if isinstance(node, AcquireNode):
-            return Acquire(fifo=node.fifo, count=node.count, side=self._side(node.fifo, node.side))
+            return (Acquire(fifo=node.fifo, count=node.count, side=self._side(node.fifo, node.side)),)
         if isinstance(node, ReleaseNode):
-            return Release(fifo=node.fifo, count=node.count, side=self._side(node.fifo, node.side))
+            return (Release(fifo=node.fifo, count=node.count, side=self._side(node.fifo, node.side)),)
         if isinstance(node, LoopNode):
-            return Loop(times=node.times, body=self._body(node.body), counter=node.counter)
+            return (Loop(times=node.times, body=self._body(node.body), counter=node.counter),)
         if isinstance(node, WaitNode):
             return self._wait(node)
-        if isinstance(node, CallNode):
-            return self._call(node)
-        msg = f"worker {self.worker!r}: a {type(node).__name__} outside a region"
-        raise TypeError(msg)
+        if isinstance(node, UnsetNode):
+            return self._unset(node)
+        assert isinstance(node, CallNode)
+        return (self._call(node),)
 
     def _side(self, fifo: str, side: Side) -> Side:
         return side if fifo in self.both else ""
 
-    def _wait(self, node: WaitNode) -> Step:
-        """One token for a wait; a barrier is given back at once, so the loop holds nothing."""
-        name = f"{node.barrier}={node.value}>{self.worker}"
-        self.rows.waits[name] = (node.barrier, self.worker, node.value)
-        held = (Acquire(fifo=name, count=1), Release(fifo=name, count=1))
-        return Loop(times=1, body=held)
+    def _wait(self, node: WaitNode) -> tuple[Step, ...]:
+        """A wait takes a token; it goes back at once unless the core itself takes the value off the barrier."""
+        name = self._token(node.barrier, node.value)
+        kept = node.barrier in self.unset
+        self.rows.waits[name] = Wait(node.barrier, self.worker, node.value, kept)
+        taken = Acquire(fifo=name, count=1)
+        return (taken,) if kept else (taken, Release(fifo=name, count=1))
+
+    def _token(self, barrier: str, value: int) -> str:
+        return f"{barrier}={value}>{self.worker}"
+
+    def _unset(self, node: UnsetNode) -> tuple[Step, ...]:
+        name = self._token(node.barrier, node.value)
+        if name not in self.rows.waits:
+            msg = f"worker {self.worker!r}: release_with_value({node.value}) of a barrier without a wait for that value"
+            raise UnsupportedError(msg)
+        return (Release(fifo=name, count=1),)
 
     def _argument(self, memory: Memory) -> Argument:
         if memory.kind == "buffer":
@@ -187,6 +215,10 @@ class _Region:
                 raise UnsupportedError(msg)
             self.inside.add(node.counter)
             return [["loop", node.counter, node.times, self.statements(node.body)]]
+        if isinstance(node, IfNode):
+            before = self._needed(node.condition)
+            branches = [self.statements(node.then), self.statements(node.other)]
+            return [*before, ["if", self._tree(node.condition), *branches]]
         assert isinstance(node, CallNode)
         return self._call(node)
 
@@ -234,7 +266,7 @@ class _Region:
 
 def is_plain(node: Node) -> bool:
     """Whether a node belongs into a traced kernel."""
-    if isinstance(node, LoadNode | StoreNode):
+    if isinstance(node, LoadNode | StoreNode | IfNode):
         return True
     if isinstance(node, CallNode):
         return not all(isinstance(a, Memory) or is_static(a) for a in node.arguments)
@@ -247,11 +279,13 @@ def _fits(node: Node) -> bool:
     """Whether a node may stand in a traced loop, calls with plain scalars too."""
     if isinstance(node, LoopNode):
         return all(_fits(n) for n in node.body)
-    return isinstance(node, LoadNode | StoreNode | CallNode)
+    return isinstance(node, LoadNode | StoreNode | CallNode | IfNode)
 
 
 def _acts(node: Node) -> bool:
     """Whether a node has an effect; a load alone has none."""
     if isinstance(node, LoopNode):
         return any(_acts(n) for n in node.body)
+    if isinstance(node, IfNode):
+        return any(_acts(n) for n in (*node.then, *node.other))
     return isinstance(node, StoreNode | CallNode)

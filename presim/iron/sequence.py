@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from presim.iron.api import row
+from presim.iron.descriptors import ArrayType
 from presim.iron.errors import UnsupportedError, WrongCallError, WrongValueError
 from presim.iron.taps import TensorAccessPattern
 from presim.iron.trace import SEQUENCE, static_int
-from presim.iron.types import ArrayType
 
 
 class RuntimeData:

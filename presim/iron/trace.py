@@ -3,6 +3,7 @@
 `range_` gives a symbolic counter and records its body once; Python's own `range` unrolls.
 """
 
+import contextlib
 import contextvars
 import math
 import sys
@@ -13,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from presim.design import Side
+from presim.iron.descriptors import ArrayType
 from presim.iron.errors import UnsupportedError, WrongCallError, WrongValueError
 from presim.iron.expr import INDEX, Scalar, Tree, cast, tree_of
-from presim.iron.types import ArrayType
 
 ENDLESS: Final = 1 << 62
 """Trips of a loop that a design file writes as `range_(sys.maxsize)`."""
@@ -67,6 +68,23 @@ class WaitNode:
 
 
 @dataclass(frozen=True, slots=True)
+class UnsetNode:
+    """Take `value` off a barrier."""
+
+    barrier: str
+    value: int
+
+
+@dataclass(slots=True)
+class IfNode:
+    """Run `then` where the condition holds, else `other`."""
+
+    condition: Tree
+    then: "list[Node]"
+    other: "list[Node]"
+
+
+@dataclass(frozen=True, slots=True)
 class LoadNode:
     """Read an element into a temp."""
 
@@ -101,7 +119,7 @@ class LoopNode:
     body: "list[Node]"
 
 
-Node = AcquireNode | ReleaseNode | WaitNode | LoadNode | StoreNode | CallNode | LoopNode
+Node = AcquireNode | ReleaseNode | WaitNode | UnsetNode | LoadNode | StoreNode | CallNode | LoopNode | IfNode
 Key = tuple[str, Side]
 
 
@@ -160,7 +178,7 @@ class Tracer:
         """Read an element."""
         self._temps += 1
         self.add(LoadNode(self._temps, memory, index))
-        return Scalar(("temp", self._temps), memory.type.dtype)
+        return Scalar(("temp", self._temps), memory.type.element)
 
     def loop(self, start: int, stop: int, step: int) -> Iterator[Any]:
         """Trace the body of a loop once."""
@@ -175,6 +193,26 @@ class Tracer:
         yield counter * step + start if (start, step) != (0, 1) else counter
         self._bodies.pop()
         self._leave(self._frames.pop(), times)
+
+    @contextlib.contextmanager
+    def branch(self, body: "list[Node]") -> Iterator[None]:
+        """Record into `body`, which must not change what is held."""
+        before = dict(self._released)
+        self._bodies.append(body)
+        yield
+        self._bodies.pop()
+        if self._released != before or any(isinstance(n, AcquireNode | WaitNode | UnsetNode) for n in body):
+            msg = "an if_ whose condition is known only when the core runs, with an acquire or release inside"
+            raise UnsupportedError(msg)
+
+    @contextlib.contextmanager
+    def dropped(self) -> Iterator[None]:
+        """Trace a part that never runs and forget it."""
+        before = dict(self._released)
+        self._bodies.append([])
+        yield
+        self._bodies.pop()
+        self._released = before
 
     def _leave(self, frame: _Frame, times: int) -> None:
         for key, count in list(self._released.items()):
@@ -256,8 +294,8 @@ class Element:
     def __setitem__(self, index: Any, value: Any) -> None:
         memory = self.memory()
         tree, dtype = tree_of(value)
-        if dtype not in {None, INDEX, memory.type.dtype}:
-            msg = f"a value of {dtype} stored in {memory.name!r}, which holds {memory.type.dtype}"
+        if dtype not in {None, INDEX, memory.type.element} or (memory.type.bits and not dtype and tree[1:] != (0,)):
+            msg = f"a value of {dtype or 'a number'} stored in {memory.name!r}, which holds {memory.type.element}"
             raise UnsupportedError(msg)
         if dtype == INDEX:
             tree = tree_of(cast(memory.type.dtype, value))[0]

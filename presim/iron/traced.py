@@ -5,6 +5,7 @@ A program is a list of statements, all of it JSON:
     ["load", temp, parameter, [index, ...]]          element into a temp
     ["store", parameter, [index, ...], value]
     ["loop", counter, times, [statement, ...]]
+    ["if", condition, [statement, ...], [statement, ...]]
     ["call", symbol, [["memory", parameter] | ["number", value], ...]]
 
 Values are the trees of `presim.iron.expr`. Integers wrap at their width, as `arith` does.
@@ -48,8 +49,8 @@ class TracedKernel:
 def _calls(statements: Sequence[Any]) -> set[str]:
     found = {s[1] for s in statements if s[0] == "call"}
     for statement in statements:
-        if statement[0] == "loop":
-            found |= _calls(statement[3])
+        for part in {"loop": statement[3:], "if": statement[2:]}.get(statement[0], ()):
+            found |= _calls(part)
     return found
 
 
@@ -100,6 +101,8 @@ class _Run:
                 self.arrays[statement[1]][self.at(statement[2])] = self.value(statement[3])
             elif kind == "call":
                 self.call(statement)
+            elif kind == "if":
+                self.block(statement[2] if self.value(statement[1]) else statement[3])
             else:
                 self.loop(statement)
 

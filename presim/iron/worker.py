@@ -9,7 +9,7 @@ from presim.iron.device import AnyComputeTile, Tile
 from presim.iron.errors import UnsupportedError, WrongCallError, WrongValueError
 from presim.iron.fifo import ObjectFifo, ObjectFifoHandle
 from presim.iron.sequence import session
-from presim.iron.trace import WaitNode, static_int, tracer
+from presim.iron.trace import UnsetNode, WaitNode, static_int, tracer
 
 MOST_VALUE = 63
 
@@ -100,10 +100,8 @@ class WorkerRuntimeBarrier:
 
     @row("aie.iron.WorkerRuntimeBarrier.release_with_value")
     def release_with_value(self, value: int) -> None:
-        """In a core: give the lock back; not followed."""
-        del value
-        msg = "WorkerRuntimeBarrier.release_with_value: the simulator follows wait_for_value and set"
-        raise UnsupportedError(msg)
+        """In a core: take `value` off the barrier, so that the next wait needs a set of its own."""
+        tracer("release_with_value()").add(UnsetNode(self.name, static_int(value, "value of a barrier")))
 
     @row("aie.iron.WorkerRuntimeBarrier.set")
     def set(self, value: int) -> None:

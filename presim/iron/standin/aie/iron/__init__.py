@@ -2,6 +2,7 @@
 
 from presim.iron.api import absent
 from presim.iron.buffer import Buffer, ExternalFunction, Kernel, ScratchpadParameter
+from presim.iron.control import dtype_to_str, str_to_dtype
 from presim.iron.device import get_current_device, set_current_device
 from presim.iron.fifo import ObjectFifo, ObjectFifoHandle
 from presim.iron.jit import (
@@ -19,7 +20,6 @@ from presim.iron.jit import (
     zeros_like,
 )
 from presim.iron.program import Program, Runtime
-from presim.iron.scalars import dtype_to_str, str_to_dtype
 from presim.iron.sequence import TaskGroup
 from presim.iron.worker import CascadeFlow, Worker, WorkerRuntimeBarrier
 

@@ -1,7 +1,7 @@
 """Stand-in for `aie.iron.controlflow`."""
 
 from presim.iron.api import absent
-from presim.iron.scalars import range_
+from presim.iron.control import range_
 
 __all__ = ["range_"]
 

@@ -2,6 +2,7 @@
 
 from presim.iron.api import absent
 from presim.iron.device import CLASSES, AnyComputeTile, AnyMemTile, AnyShimTile, Device, Tile
+from presim.iron.hostutils import from_name
 
 NPU1 = CLASSES["NPU1"]
 NPU1Col1 = CLASSES["NPU1Col1"]
@@ -38,6 +39,7 @@ __all__ = [
     "NPU2Col6",
     "NPU2Col7",
     "Tile",
+    "from_name",
 ]
 
 __getattr__ = absent("aie.iron.device")

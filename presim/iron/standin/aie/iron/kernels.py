@@ -1,0 +1,26 @@
+"""Stand-in for `aie.iron.kernels`."""
+
+from presim.iron.api import absent
+from presim.iron.kernels import (
+    bn_conv2dk1_i8,
+    bn_conv2dk1_relu,
+    bn_conv2dk1_skip,
+    bn_conv2dk3_dw,
+    mm,
+    mv,
+    passthrough,
+    scale,
+)
+
+__all__ = [
+    "bn_conv2dk1_i8",
+    "bn_conv2dk1_relu",
+    "bn_conv2dk1_skip",
+    "bn_conv2dk3_dw",
+    "mm",
+    "mv",
+    "passthrough",
+    "scale",
+]
+
+__getattr__ = absent("aie.iron.kernels")
