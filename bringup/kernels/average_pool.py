@@ -105,8 +105,10 @@ def _taps(row: Row) -> int:
 
 
 def _bound(row: Row) -> int:
-    """Largest magnitude of a sum without zero point."""
-    return _taps(row) * bound_of(by_role(row, "object_in")[0].dtype, number(row, "x_zero_point"))
+    """Largest magnitude of a sum without zero point; sums of integers of 32 bits wrap where the accumulator does."""
+    dtype = by_role(row, "object_in")[0].dtype
+    bound = _taps(row) * bound_of(dtype, number(row, "x_zero_point"))
+    return 1 << 31 if _wraps(row) else bound
 
 
 def _raw_bound(row: Row) -> int:
@@ -127,5 +129,8 @@ def _is_plain(row: Row) -> bool:
     """Whether sums need 64 bits, or leave as such."""
     x, y = by_role(row, "object_in")[0].dtype, only(row, "object_out").dtype
     exact = word(row, "finish") == "exact" and y != "int32"
-    wraps = number(row, "acc_bits") == 32 and x == "int32"
-    return exact or x == "int64" or not (wraps or _bound(row) < 1 << 31)
+    return exact or x == "int64" or not (_wraps(row) or _bound(row) < 1 << 31)
+
+
+def _wraps(row: Row) -> bool:
+    return number(row, "acc_bits") == 32 and by_role(row, "object_in")[0].dtype == "int32"

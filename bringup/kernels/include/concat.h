@@ -11,7 +11,7 @@ namespace port {
 template <typename K, Access A>
 inline aie::vector<typename K::Y, LANES> joined(const typename K::X* __restrict x, const Scale& scale) {
     if constexpr (K::finish == Finish::clamp) {
-        return clamped<typename K::O>(read<A>(x));
+        return bounded<typename K::O>(read<A>(x));
     } else if constexpr (K::finish == Finish::exact) {
         return aie::mul<acc64>(centred<K::x_zero_point>(read<A>(x)), aie::broadcast<int32, LANES>(K::factor))
             .template to_vector<int32>(0);

@@ -54,7 +54,7 @@ inline void max_pool_kernel(const typename K::X* const* rows, const int32_t* __r
             rows, inside,
             [&]<Access A>(int32_t at, int32_t block, int32_t, Taps, const aie::vector<typename K::X, LANES>& largest) {
                 if constexpr (K::finish == Finish::clamp) {
-                    write<A>(y + at, clamped<typename K::O>(largest));
+                    write<A>(y + at, bounded<typename K::O>(largest));
                 } else {
                     if constexpr (K::finish == Finish::round && K::along == Along::channel) {
                         scale = scale_block(requant, block);

@@ -20,7 +20,7 @@ inline aie::vector<typename K::Y, LANES> leave(const Values& values, const Scale
 }
 
 template <typename K>
-inline Values bounded(const Values& values) {
+inline Values within_bounds(const Values& values) {
     Values all = values;
     if constexpr (K::minimums == 1) {
         all = aie::max(all, aie::broadcast<int32, LANES>(K::minimum[0]));
@@ -89,9 +89,9 @@ inline void requantize_kernel(const typename K::X* __restrict x, const int32_t* 
         each_scaled<K::along, K::blocks, K::width, K::finish == Finish::round>(
             requant, [&]<Access A>(int32_t at, const Scale& scale) {
                 if constexpr (K::finish == Finish::clamp) {
-                    write<A>(y + at, clamped<typename K::O>(read<A>(x + at)));
+                    write<A>(y + at, bounded<typename K::O>(read<A>(x + at)));
                 } else {
-                    write<A>(y + at, leave<K>(bounded<K>(centred<K::x_zero_point>(read<A>(x + at))), scale));
+                    write<A>(y + at, leave<K>(within_bounds<K>(centred<K::x_zero_point>(read<A>(x + at))), scale));
                 }
             });
     }

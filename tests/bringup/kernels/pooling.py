@@ -1,0 +1,59 @@
+"""Windows of pools: the calls at every row of an image."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bringup.kernels.model import KernelModule
+from tests.bringup.kernels.emitted import Case
+from tests.bringup.kernels.objects import Array, codes, make_case, poisoned
+
+
+def out_size(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int]) -> int:
+    """Output extent of an axis."""
+    return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
+
+
+def pool_case(
+    module: KernelModule,
+    kind: str,
+    attributes: Mapping[str, Any],
+    *,
+    image: tuple[int, int, int],
+    dtypes: tuple[str, str],
+    requant: Array | None,
+    bits: int = 0,
+    **changes: Any,
+) -> Case:
+    """Every output row of an image (channels, H, W); rows outside hold what must not be read: the largest code.
+
+    Args:
+        module: emitter.
+        kind: kernel type.
+        attributes: with `kernel`, `strides`, `dilations` and `pads` (top, left, bottom, right).
+        image: channels, height, width.
+        dtypes: of input and output.
+        requant: as planned.
+        bits: of the input, 0 = all.
+        changes: of the row.
+    """
+    channels, height, width = image
+    (kh, kw), (down, right), strides = attributes["kernel"], attributes["dilations"], attributes["strides"]
+    top, left, bottom, after = attributes["pads"]
+    blocks = -(-channels // 8)
+    rows = codes((height, blocks, width, 8), dtypes[0], 3, bits=bits)
+    extent = (kh - 1) * down + 1
+    wide = out_size(width, kw, strides[1], right, (left, after))
+    out = poisoned((blocks, wide, 8), dtypes[1])
+    firsts = [y * strides[0] - top for y in range(out_size(height, kh, strides[0], down, (top, bottom)))]
+    beyond = np.full(rows.shape[1:], np.iinfo(dtypes[0]).max if not bits else 1 << bits, dtypes[0])
+    named: dict[str, list[Array]] = {
+        f"row{i}": [rows[first + i] if 0 <= first + i < height else beyond for first in firsts] for i in range(extent)
+    }
+    if requant is not None:
+        named["requant"] = [requant]
+    named["out"] = [out]
+    scalars = [{"pad_top": max(0, -first), "pad_bottom": max(0, first + extent - height)} for first in firsts]
+    full = {"pads_lr": (left, after), **attributes}
+    return make_case(module, kind, full, named, scalars=scalars, **changes)
