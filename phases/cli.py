@@ -19,7 +19,7 @@ from rich.text import Text
 
 from manifest.errors import PortError, RefusedError
 from phases.exit_codes import INTERRUPTED, OK, REFUSED, exit_code_of
-from phases.interrupts import end
+from phases.interrupts import end, say_interrupted, was_pressed, working
 
 PIPE_WIDTH: Final = 4000
 STYLES: Final = {
@@ -35,6 +35,8 @@ STYLES: Final = {
     "FAIL": "bold red",
     "TAMPERED": "bold red",
 }
+
+_PRINTERS: Final = frozenset({"click", "rich"})
 
 PORT_ARGUMENT = click.argument("port", type=click.Path(path_type=Path))
 
@@ -97,19 +99,56 @@ def run(work: Callable[[], int]) -> int:
         with suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
+        working()
         code = work()
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of the pipe left; what it asked for was given. Python must not flush into it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the pipe left; what it asked for was given.
+        _drop(sys.stdout)
         return OK
     except KeyboardInterrupt:
-        click.echo("interrupted; the port is intact", err=True)
-        return INTERRUPTED
+        return _interrupted()
     except Exception as error:  # noqa: BLE001  (the edge: everything becomes lines and an exit code here)
-        print_error(error)
-        return exit_code_of(error)
+        return _interrupted() if was_pressed() else _failed(error)
     return code
+
+
+def _interrupted() -> int:
+    say_interrupted()
+    return INTERRUPTED
+
+
+def _failed(error: Exception) -> int:
+    """Say what went wrong and return the exit code; an output that takes nothing is for the caller to mend."""
+    unwritable = _is_from_output(error)
+    try:
+        if unwritable:
+            _drop(sys.stdout)
+            click.echo(f"the output cannot be written: {_reason(error)}", err=True)
+        else:
+            print_error(error)
+    except OSError:
+        _drop(sys.stderr)
+    return REFUSED if unwritable else exit_code_of(error)
+
+
+def _is_from_output(error: Exception) -> bool:
+    """Whether the system refused what was printed (a full disk behind `>`): raised where text is printed."""
+    if not isinstance(error, OSError):
+        return False
+    frames = list(traceback.walk_tb(error.__traceback__))
+    module = frames[-1][0].f_globals.get("__name__", "") if frames else ""
+    return module == __name__ or module.partition(".")[0] in _PRINTERS
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
+
+
+def _drop(stream: TextIO) -> None:
+    """Let a stream lead nowhere: Python must not flush into it at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def leave(code: int) -> NoReturn:

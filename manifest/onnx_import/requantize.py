@@ -290,7 +290,7 @@ def _srs(values: I64, multiplier: int, shift: int) -> I64:
 
 
 def _around_ties(sums: Sums, low: int, high: int) -> I64:
-    """The sums beside each tie of sum * ratio between the codes `low` and `high`, and the ends: no code changes elsewhere.
+    """The sums beside each tie of sum * ratio between the codes `low` and `high`, and the ends: no others change code.
 
     Three of every step's multiples: the one below a tie may be the tie itself.
     """

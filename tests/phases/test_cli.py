@@ -72,6 +72,54 @@ def python(code: str, root: Path, **environment: str) -> subprocess.CompletedPro
     return subprocess.run(command, cwd=root, capture_output=True, env={**os.environ, **environment}, check=False)
 
 
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("phases.baseline", "absent.onnx"),
+        ("phases.presim", "--help"),
+        ("phases", "--help"),
+        ("phases", "explain", "BL008"),
+    ],
+)
+def test_an_output_that_takes_nothing_is_one_line_and_exit_2(root: Path, command: tuple[str, ...]) -> None:
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=root, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"the output cannot be written: No space left on device\n"
+
+
+def test_another_fault_of_the_system_stays_a_fault_of_the_tool(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> int:
+        raise OSError(28, "No space left on device")
+
+    assert cli.run(fail) == INTERNAL
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_where_nothing_can_be_said_at_all_the_exit_code_says_it(root: Path) -> None:
+    with FULL.open("wb") as full:
+        command = [sys.executable, "-m", "phases", "--help"]
+        assert subprocess.run(command, cwd=root, stdout=full, stderr=full, check=False).returncode == 2
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_text_that_waits_in_a_buffer_fails_alike(root: Path) -> None:
+    code = "import sys; from phases import cli; raise SystemExit(cli.run(lambda: sys.stdout.write('x') and 0))"
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=root, stdout=full, stderr=subprocess.PIPE, env=buffered, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, b"the output cannot be written: No space left on device\n")
+
+
 def test_an_ascii_terminal_gets_escapes_not_a_traceback(root: Path) -> None:
     code = "from phases import cli; raise SystemExit(cli.run(lambda: cli.console().print('\\u2192') or 0))"
     done = python(code, root, PYTHONIOENCODING="ascii", LC_ALL="C")
