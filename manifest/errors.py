@@ -5,10 +5,15 @@ traceback, so everything that a person can cause has to be one of these.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 
 class PortError(Exception):
     """Base of every error that a person can cause; its text is one line and needs no traceback."""
+
+
+_NOTHING: Final = "''"
+"""How a place is called whose name is empty (an option that was given as nothing)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +38,7 @@ class Problem:
 
     def line(self) -> str:
         """The problem on one line; control characters of hostile names are escaped."""
-        parts = [f"{self.where}: {self.what}"]
+        parts = [f"{self.where or _NOTHING}: {self.what}"]
         if self.expected:
             parts.append(f"expected {self.expected}")
         if self.got:

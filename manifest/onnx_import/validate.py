@@ -12,6 +12,7 @@ import onnx.defs
 
 from manifest.errors import Problem
 from manifest.onnx_import.order import sort_nodes
+from manifest.onnx_import.validate_checker import checker_problems
 from manifest.onnx_import.validate_facts import PER_AXIS_OPSET, is_dequantize, is_quantize
 from manifest.onnx_import.validate_graph import graph_problems
 from manifest.onnx_import.validate_names import encoding_problems, name_problems
@@ -79,7 +80,7 @@ def validate(model: onnx.ModelProto) -> list[Problem]:
     ]
     problems += _grouped(quantization_problems(_in_order(model)))
     if not problems and all(tensor.data_location != _T.EXTERNAL for _, tensor in tensors(model.graph)):
-        problems = checker_problems(model)  # which would look for the files of external data
+        problems = checker_problems(_in_order(model))  # which would look for the files of external data
     return capped(list(dict.fromkeys(problems)))
 
 
@@ -252,20 +253,3 @@ def _joined(group: list[Problem]) -> Problem:
         got=first.got,
         remedy=first.remedy,
     )
-
-
-def checker_problems(model: onnx.ModelProto) -> list[Problem]:
-    """onnx.checker's first complaint on one line, over sorted nodes and with the rule of IR 4 on initializers."""
-    ordered = _in_order(model)
-    if ordered.ir_version < 4:
-        copy = onnx.ModelProto()
-        copy.CopyFrom(ordered)
-        copy.ir_version = 4
-        ordered = copy
-    try:
-        onnx.checker.check_model(ordered)
-    except (onnx.checker.ValidationError, ValueError, RuntimeError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        what = " ".join(lines)[:500] or type(error).__name__
-        return [Problem(code="ONNX-CHECKER", where="onnx.checker", what=what)]
-    return []
