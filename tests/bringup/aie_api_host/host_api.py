@@ -1,6 +1,7 @@
 """Builds libraries on the host API and says in exact integers what its operations mean."""
 
 import ctypes
+import re
 import subprocess
 from collections.abc import Sequence
 from fractions import Fraction
@@ -53,16 +54,23 @@ def diagnostics(source: Path, *, arch: int = 20) -> dict[int, str]:
     """What the compiler refuses: text of the errors by line of the source that they come from."""
     command = ["g++", "-std=c++20", "-fsyntax-only", "-fmax-errors=0", f"-I{INCLUDE}", f"-DAIE_HOST_ARCH={arch}"]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
-    found: dict[int, str] = {}
-    block: list[str] = []
-    for line in [*done.stderr.splitlines(), "end: error: end"]:
-        if " error: " in line and block:
-            text = "\n".join(block)
-            for number in {int(part.split(":")[1]) for part in block if part.startswith(f"{source}:")}:
-                found[number] = found.get(number, "") + text
-            block = []
-        block.append(line)
+    here, found, stack = re.compile(re.escape(str(source)) + r":(\d+):\d+:"), dict[int, str](), set[int]()
+    for line in done.stderr.splitlines():
+        at = here.match(line)
+        if at and " note: " not in line:
+            stack.add(int(at.group(1)))  # the error itself, or "required from here" in front of it
+        if " error: " in line:
+            for number in stack:
+                found[number] = found.get(number, "") + line
+            stack = set()
     return found
+
+
+RESULTS: Final = {
+    "probe_reduce": ctypes.c_int64,
+    "aie_host_cascade_unread": ctypes.c_size_t,
+    "aie_host_cascade_take_output": ctypes.c_size_t,
+}
 
 
 class Probe:
@@ -71,14 +79,16 @@ class Probe:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.library = ctypes.CDLL(str(path))
-        self.library.probe_reduce.restype = ctypes.c_int64
-        self.library.aie_host_cascade_unread.restype = ctypes.c_size_t
-        self.library.aie_host_cascade_take_output.restype = ctypes.c_size_t
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a function; arrays are given as pointers, integers as int."""
-        plain = [ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_int(int(a)) for a in arguments]
-        return getattr(self.library, name)(*plain)
+        plain: list[Any] = []
+        for value in arguments:
+            pointed = isinstance(value, np.ndarray)
+            plain.append(ctypes.c_void_p(value.ctypes.data) if pointed else ctypes.c_int(int(value)))
+        function = getattr(self.library, name)
+        function.restype = RESULTS.get(name, ctypes.c_int)
+        return function(*plain)
 
     def modes(self, rounding: int = FLOOR, saturation: int = NONE) -> None:
         """Set both modes of the selected tile."""
@@ -128,10 +138,10 @@ def saturate(value: int, bits: int, signed: bool, mode: int) -> int:
     return min(max(value, low), high)
 
 
-def srs_exact(value: int, shift: int, bits: int, signed: bool, rounding: int, saturation: int) -> int:
-    """Shift, round, saturate: value / 2**shift in the rounding mode, then the saturation mode."""
+def srs_exact(value: int, shift: int, bits: int, signed: bool, modes: tuple[int, int]) -> int:
+    """Shift, round, saturate: value / 2**shift in the rounding mode, then the saturation mode of `modes`."""
     scaled = Fraction(value) / (1 << shift) if shift >= 0 else Fraction(value * (1 << -shift))
-    return saturate(round_exact(scaled, rounding), bits, signed, saturation)
+    return saturate(round_exact(scaled, modes[0]), bits, signed, modes[1])
 
 
 def of_type(value: int, dtype: Any) -> int:

@@ -127,7 +127,7 @@ def test_documented_shapes_are_matrix_products_that_wrap(libraries: dict[int, Pa
     assert fresh.tolist() == [wrap(int(v), case.bits, True) for v in exact.ravel()]
     want = [wrap(int(v) + s, case.bits, True) for v, s in zip(exact.ravel(), start.tolist(), strict=True)]
     assert sums.tolist() == want
-    assert narrow.tolist() == [srs_exact(v, 2, 16, True, 0, 0) for v in want], "16 bit results are row-major"
+    assert narrow.tolist() == [srs_exact(v, 2, 16, True, (0, 0)) for v in want], "16 bit results are row-major"
     low = [wrap(v, 32, True) for v in want]
     assert sorted(wide.tolist()) == sorted(low)
     assert again.tolist() == low, "raw order in, raw order out"

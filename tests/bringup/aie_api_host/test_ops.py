@@ -50,7 +50,7 @@ def test_binary_operations(probe_path: Path, dtype: type, data: st.DataObject, m
         [of_type(p - y[3], dtype) for p in x],
     ]
     for op, expected in enumerate(want):
-        out = np.zeros(16, dtype)
+        out: Array = np.zeros(16, dtype)
         probe.call("probe_binary", op, api.TYPES.index(dtype), a, b, out)
         assert out.tolist() == expected, op
 
@@ -66,8 +66,8 @@ def test_unary_operations(probe_path: Path, dtype: type, data: st.DataObject, ro
     held = 64 if bits == 32 else 32
     x = a.tolist()
     up = [saturate(saturate(v << shift, held, True, mode), bits, sign, mode) for v in x]
-    down = [srs_exact(v, shift, bits, sign, rounding, mode) for v in x]
-    logical = [of_type(srs_exact(wrap(v, bits, False), shift, bits, False, rounding, mode), dtype) for v in x]
+    down = [srs_exact(v, shift, bits, sign, (rounding, mode)) for v in x]
+    logical = [of_type(srs_exact(wrap(v, bits, False), shift, bits, False, (rounding, mode)), dtype) for v in x]
     want = [
         [of_type(-v, dtype) if sign else v for v in x],
         [of_type(abs(v), dtype) for v in x],
@@ -79,7 +79,7 @@ def test_unary_operations(probe_path: Path, dtype: type, data: st.DataObject, ro
         [0] * 16,
     ]
     for op, expected in enumerate(want):
-        out = np.zeros(16, dtype)
+        out: Array = np.zeros(16, dtype)
         probe.call("probe_unary", op, api.TYPES.index(dtype), a, shift, out)
         assert out.tolist() == expected, op
 
@@ -111,7 +111,8 @@ def test_compare_and_select(probe_path: Path, dtype: type, data: st.DataObject) 
     probe = Probe(probe_path)
     a, b = data.draw(lanes_of(dtype)), data.draw(lanes_of(dtype))
     for op, want in enumerate((a < b, a <= b, a > b, a >= b, a == b, a != b)):
-        mask, out = np.zeros(1, np.uint32), np.zeros(16, dtype)
+        mask = np.zeros(1, np.uint32)
+        out: Array = np.zeros(16, dtype)
         probe.call("probe_compare", op, api.TYPES.index(dtype), a, b, mask, out)
         assert [bool(int(mask[0]) >> i & 1) for i in range(16)] == want.tolist(), op
         assert out.tolist() == np.where(want, b, a).tolist(), op
@@ -151,9 +152,7 @@ def test_products_wrap_in_the_accumulator(probe_path: Path, bits: int, data: st.
     bases: list[tuple[Ints, int]] = [([0] * 16, 1), ([0] * 16, -1), (start.tolist(), 1), (start.tolist(), -1)]
     for op, (base, sign) in enumerate(bases):
         lanes = start.copy()
-        valid = probe.call(
-            "probe_mul", op, scalar, api.TYPES.index(left), api.TYPES.index(right), bits, a, b, lanes
-        )
+        valid = probe.call("probe_mul", op, scalar, api.TYPES.index(left), api.TYPES.index(right), bits, a, b, lanes)
         if valid:
             want = [wrap(v + sign * p, bits, True) for v, p in zip(base, exact, strict=True)]
             assert lanes.tolist() == want, op
@@ -203,9 +202,7 @@ def test_sliding_multiplication(probe_path: Path, data: st.DataObject, first: in
     lanes = np.zeros(16, np.int64)
     probe.call("probe_sliding", coeff, first, samples, offset, lanes)
     c, d = coeff.tolist(), samples.tolist()
-    want = [
-        sum(c[(first + 2 * p) % 16] * d[(offset + p + 3 * lane) % 64] for p in range(4)) for lane in range(16)
-    ]
+    want = [sum(c[(first + 2 * p) % 16] * d[(offset + p + 3 * lane) % 64] for p in range(4)) for lane in range(16)]
     assert lanes.tolist() == want
 
 

@@ -11,7 +11,7 @@ REFUSED = Path(__file__).resolve().parent / "refused.cc"
 CALL = """
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
-block = (ctypes.c_char * 1024)()
+block = (ctypes.c_char * 1024).from_buffer(bytearray(b"\\1" * 1024))
 aligned = -ctypes.addressof(block) % 64
 at = lambda n: ctypes.c_void_p(ctypes.addressof(block) + aligned + n)
 {body}
@@ -27,8 +27,6 @@ def run(path: Path, body: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("arch", [20, 21])
 def test_what_the_documentation_does_not_have_fails_to_compile(arch: int) -> None:
-    if arch == 21:
-        pytest.importorskip("ctypes")
     found = diagnostics(REFUSED, arch=arch)
     marks = {}
     for number, line in enumerate(REFUSED.read_text().splitlines(), start=1):
@@ -59,14 +57,11 @@ def test_what_the_documentation_does_not_have_fails_to_compile(arch: int) -> Non
         ("library.probe_reshape(0, 3, at(0), at(32), at(64), at(128))", "step is not a power of two"),
         ("library.probe_reshape(4, 17, at(0), at(32), at(64), at(128))", "amount above the vector size"),
         ("library.probe_reshape(13, 3, at(0), at(32), at(64), at(128))", "rows x cols differs"),
-        ("library.probe_modes(5, 0); b = at(0); library.probe_bad(b)", ""),
+        ("library.probe_modes(5, 0); library.probe_srs(0, 64, -1, at(0), 1, at(512))", "unknown rounding mode"),
     ],
 )
 def test_what_the_api_calls_undefined_ends_the_run(probe_path: Path, body: str, message: str) -> None:
     code, text = run(probe_path, body)
-    if not message:
-        assert code == 1  # a symbol that is not there: the harness itself reports failures
-        return
     assert code == -6
     assert text.startswith("aie_api_host: ")
     assert message in text

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.bringup.aie_api_host import host_api as api
-from tests.bringup.aie_api_host.host_api import Probe, of_type, round_exact, saturate, srs_exact
+from tests.bringup.aie_api_host.host_api import Array, Probe, of_type, round_exact, saturate, srs_exact
 
 # Rounding of v / 4, from the definitions of the modes (UG1603), ties at v = -14, -10, -6, -2, 2, 6, 10, 14.
 VALUES = (-14, -10, -7, -6, -5, -2, -1, 1, 2, 3, 5, 6, 7, 10, 14)
@@ -26,9 +26,9 @@ GOLDEN = {
 }
 
 
-def srs(probe: Probe, lanes: list[int], shift: int, dtype: type, bits: int, sign: int = -1) -> list[int]:
+def srs(probe: Probe, lanes: list[int], shift: int, dtype: type, *, bits: int = 64, sign: int = -1) -> list[int]:
     values = np.resize(np.array(lanes, np.int64), api.LANES)
-    out = np.zeros(api.LANES, dtype)
+    out: Array = np.zeros(api.LANES, dtype)
     probe.call("probe_srs", api.TYPES.index(dtype), bits, sign, values, shift, out)
     return [int(v) for v in out[: len(lanes)]]
 
@@ -36,7 +36,7 @@ def srs(probe: Probe, lanes: list[int], shift: int, dtype: type, bits: int, sign
 @pytest.mark.parametrize("mode", api.ROUNDINGS)
 def test_golden_vectors(probe: Probe, mode: int) -> None:
     probe.modes(mode)
-    assert tuple(srs(probe, list(VALUES), 2, np.int32, 32)) == GOLDEN[mode]
+    assert tuple(srs(probe, list(VALUES), 2, np.int32, bits=32)) == GOLDEN[mode]
     assert tuple(round_exact(Fraction(v, 4), mode) for v in VALUES) == GOLDEN[mode]
 
 
@@ -57,8 +57,8 @@ def test_srs_matches_exact_rationals(probe_path: Path, bits: int, dtype: type, d
     rounding, saturation = data.draw(st.sampled_from(api.ROUNDINGS)), data.draw(st.sampled_from(api.SATURATIONS))
     probe.modes(rounding, saturation)
     info = np.iinfo(dtype)
-    want = [srs_exact(v, shift, info.bits, info.min < 0, rounding, saturation) for v in lanes]
-    assert srs(probe, lanes, shift, dtype, bits) == want
+    want = [srs_exact(v, shift, info.bits, bool(info.min < 0), (rounding, saturation)) for v in lanes]
+    assert srs(probe, lanes, shift, dtype, bits=bits) == want
 
 
 @given(
@@ -73,8 +73,8 @@ def test_srs_beside_and_on_ties(probe_path: Path, value: int, shift: int, roundi
     probe = Probe(probe_path)
     probe.modes(rounding)
     lane = of_type((value << shift) + (1 << (shift - 1)) + offset, np.int64)
-    want = srs_exact(lane, shift, 32, True, rounding, api.NONE)
-    assert srs(probe, [lane], shift, np.int32, 64) == [want]
+    want = srs_exact(lane, shift, 32, True, (rounding, api.NONE))
+    assert srs(probe, [lane], shift, np.int32) == [want]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_srs_beside_and_on_ties(probe_path: Path, value: int, shift: int, roundi
 )
 def test_saturation_on_both_sides_of_the_limits(probe: Probe, dtype: type, mode: int, low: int, high: int) -> None:
     probe.modes(api.FLOOR, mode)
-    assert srs(probe, [low - 1, low, low + 1, high - 1, high, high + 1], 0, dtype, 64) == [
+    assert srs(probe, [low - 1, low, low + 1, high - 1, high, high + 1], 0, dtype) == [
         low,
         low,
         low + 1,
@@ -102,21 +102,21 @@ def test_saturation_on_both_sides_of_the_limits(probe: Probe, dtype: type, mode:
 
 
 def test_without_saturation_the_low_bits_are_kept(probe: Probe) -> None:
-    assert srs(probe, [128, 255, 256, -129], 0, np.int8, 32) == [-128, -1, 0, 127]
-    assert srs(probe, [-1, 256, 511], 0, np.uint8, 32) == [255, 0, 255]
+    assert srs(probe, [128, 255, 256, -129], 0, np.int8, bits=32) == [-128, -1, 0, 127]
+    assert srs(probe, [-1, 256, 511], 0, np.uint8, bits=32) == [255, 0, 255]
 
 
 def test_rounding_comes_before_saturation(probe: Probe) -> None:
     probe.modes(api.POS_INF, api.SATURATE)
-    assert srs(probe, [255, 254], 1, np.int8, 32) == [127, 127]
+    assert srs(probe, [255, 254], 1, np.int8, bits=32) == [127, 127]
     probe.modes(api.POS_INF, api.NONE)
-    assert srs(probe, [255], 1, np.int8, 32) == [-128]
+    assert srs(probe, [255], 1, np.int8, bits=32) == [-128]
 
 
 def test_the_sign_of_the_result_can_be_chosen_at_run_time(probe: Probe) -> None:
     probe.modes(api.FLOOR, api.SATURATE)
-    assert srs(probe, [200, -3], 0, np.int8, 32, sign=0) == [of_type(200, np.int8), 0]
-    assert srs(probe, [200, -3], 0, np.uint8, 32, sign=1) == [127, of_type(-3, np.uint8)]
+    assert srs(probe, [200, -3], 0, np.int8, bits=32, sign=0) == [of_type(200, np.int8), 0]
+    assert srs(probe, [200, -3], 0, np.uint8, bits=32, sign=1) == [127, of_type(-3, np.uint8)]
 
 
 @pytest.mark.parametrize(("bits", "dtype"), list(product([32, 64], api.TYPES)))
@@ -153,9 +153,7 @@ def bf16_exact(value: float, mode: int) -> Fraction:
     rounding=st.sampled_from(api.ROUNDINGS),
 )
 @example(values=[1.00390625] * 8 + [1.01171875] * 8, negative=True, rounding=api.EVEN)  # ties
-def test_bfloat16_in_every_rounding_mode(
-    probe_path: Path, values: list[float], negative: bool, rounding: int
-) -> None:
+def test_bfloat16_in_every_rounding_mode(probe_path: Path, values: list[float], negative: bool, rounding: int) -> None:
     probe = Probe(probe_path)
     probe.modes(rounding)
     lanes = np.array(values, np.float32) * np.float32(-1 if negative else 1)

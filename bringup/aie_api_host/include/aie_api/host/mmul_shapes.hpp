@@ -18,42 +18,49 @@ constexpr bool listed(const mmul_shape (&shapes)[Count], mmul_shape s) {
   return false;
 }
 
+// A function for each list, not an inline variable: variables would be shared by libraries of two architectures.
+#define AIE_HOST_SHAPES(name, ...)           \
+  constexpr bool name(mmul_shape s) {        \
+    constexpr mmul_shape rows[] = __VA_ARGS__; \
+    return listed(rows, s);                  \
+  }
 #if __AIE_ARCH__ == 20
-inline constexpr mmul_shape shapes_8_8[] = {{4, 8, 4}, {4, 16, 4}, {8, 8, 4},  {2, 8, 8}, {4, 8, 8},
-                                            {8, 8, 8}, {1, 16, 8}, {2, 16, 8}, {4, 16, 8}};
-inline constexpr mmul_shape shapes_16_8[] = {{4, 4, 4}, {8, 4, 4}, {4, 8, 4}, {4, 4, 8}, {8, 4, 8}, {2, 8, 8}};
-inline constexpr mmul_shape shapes_8_16[] = {{4, 4, 8}, {4, 4, 4}};
-inline constexpr mmul_shape shapes_16_16[] = {{4, 4, 4}, {2, 4, 8}, {4, 4, 8}, {4, 2, 8}, {8, 2, 8}, {8, 1, 8}};
-inline constexpr mmul_shape shapes_32_16[] = {{2, 4, 8}, {4, 4, 8}, {4, 4, 4}, {4, 2, 4}, {4, 1, 8}};
-inline constexpr mmul_shape shapes_16_32[] = {{2, 4, 8}, {4, 4, 4}};
-inline constexpr mmul_shape shapes_32_32[] = {{4, 2, 4}, {4, 4, 4}, {8, 2, 4}, {4, 1, 8}, {8, 1, 8}};
-inline constexpr mmul_shape shapes_bf16[] = {{4, 8, 4}, {8, 8, 4}, {4, 16, 8}, {8, 8, 8}};
-inline constexpr mmul_shape shapes_float[] = {{4, 8, 4}, {4, 1, 4}, {4, 1, 8}};
+AIE_HOST_SHAPES(shapes_8_8, {{4, 8, 4}, {4, 16, 4}, {8, 8, 4},  {2, 8, 8}, {4, 8, 8},
+                                            {8, 8, 8}, {1, 16, 8}, {2, 16, 8}, {4, 16, 8}})
+AIE_HOST_SHAPES(shapes_16_8, {{4, 4, 4}, {8, 4, 4}, {4, 8, 4}, {4, 4, 8}, {8, 4, 8}, {2, 8, 8}})
+AIE_HOST_SHAPES(shapes_8_16, {{4, 4, 8}, {4, 4, 4}})
+AIE_HOST_SHAPES(shapes_16_16, {{4, 4, 4}, {2, 4, 8}, {4, 4, 8}, {4, 2, 8}, {8, 2, 8}, {8, 1, 8}})
+AIE_HOST_SHAPES(shapes_32_16, {{2, 4, 8}, {4, 4, 8}, {4, 4, 4}, {4, 2, 4}, {4, 1, 8}})
+AIE_HOST_SHAPES(shapes_16_32, {{2, 4, 8}, {4, 4, 4}})
+AIE_HOST_SHAPES(shapes_32_32, {{4, 2, 4}, {4, 4, 4}, {8, 2, 4}, {4, 1, 8}, {8, 1, 8}})
+AIE_HOST_SHAPES(shapes_bf16, {{4, 8, 4}, {8, 8, 4}, {4, 16, 8}, {8, 8, 8}})
+AIE_HOST_SHAPES(shapes_float, {{4, 8, 4}, {4, 1, 4}, {4, 1, 8}})
 #else
-inline constexpr mmul_shape shapes_8_8[] = {{4, 8, 8}, {8, 8, 8}};
-inline constexpr mmul_shape shapes_16_8[] = {{4, 4, 8}, {8, 4, 8}, {4, 8, 8}, {2, 8, 8}};
-inline constexpr mmul_shape shapes_8_16[] = {{8, 2, 8}, {4, 4, 8}};
-inline constexpr mmul_shape shapes_16_16[] = {{4, 2, 8}, {8, 2, 8}, {2, 4, 8}, {4, 4, 8}, {8, 1, 8}};
-inline constexpr mmul_shape shapes_32_16[] = {{4, 2, 8}, {2, 4, 8}, {4, 4, 8}, {4, 1, 8}};
-inline constexpr mmul_shape shapes_16_32[] = {{4, 4, 8}};
-inline constexpr mmul_shape shapes_32_32[] = {{4, 2, 8}, {4, 4, 4}, {4, 4, 8}, {8, 2, 8}, {4, 1, 8}};
-inline constexpr mmul_shape shapes_bf16[] = {{8, 8, 4}, {4, 8, 8}, {4, 8, 4}, {8, 8, 8}, {8, 1, 8}};
-inline constexpr mmul_shape shapes_float[] = {{4, 8, 4}};
+AIE_HOST_SHAPES(shapes_8_8, {{4, 8, 8}, {8, 8, 8}})
+AIE_HOST_SHAPES(shapes_16_8, {{4, 4, 8}, {8, 4, 8}, {4, 8, 8}, {2, 8, 8}})
+AIE_HOST_SHAPES(shapes_8_16, {{8, 2, 8}, {4, 4, 8}})
+AIE_HOST_SHAPES(shapes_16_16, {{4, 2, 8}, {8, 2, 8}, {2, 4, 8}, {4, 4, 8}, {8, 1, 8}})
+AIE_HOST_SHAPES(shapes_32_16, {{4, 2, 8}, {2, 4, 8}, {4, 4, 8}, {4, 1, 8}})
+AIE_HOST_SHAPES(shapes_16_32, {{4, 4, 8}})
+AIE_HOST_SHAPES(shapes_32_32, {{4, 2, 8}, {4, 4, 4}, {4, 4, 8}, {8, 2, 8}, {4, 1, 8}})
+AIE_HOST_SHAPES(shapes_bf16, {{8, 8, 4}, {4, 8, 8}, {4, 8, 4}, {8, 8, 8}, {8, 1, 8}})
+AIE_HOST_SHAPES(shapes_float, {{4, 8, 4}})
 #endif
+#undef AIE_HOST_SHAPES
 
 template <typename A, typename B>
 constexpr bool is_mmul_shape(unsigned m, unsigned k, unsigned n) {
   const mmul_shape s{m, k, n};
-  if constexpr (std::is_same_v<A, bfloat16> && std::is_same_v<B, bfloat16>) return listed(shapes_bf16, s);
-  else if constexpr (std::is_same_v<A, float> && std::is_same_v<B, float>) return listed(shapes_float, s);
+  if constexpr (std::is_same_v<A, bfloat16> && std::is_same_v<B, bfloat16>) return shapes_bf16(s);
+  else if constexpr (std::is_same_v<A, float> && std::is_same_v<B, float>) return shapes_float(s);
   else if constexpr (!std::is_integral_v<A> || !std::is_integral_v<B>) return false;
-  else if constexpr (sizeof(A) == 1 && sizeof(B) == 1) return listed(shapes_8_8, s);
-  else if constexpr (sizeof(A) == 2 && sizeof(B) == 1) return listed(shapes_16_8, s);
-  else if constexpr (sizeof(A) == 1 && sizeof(B) == 2) return listed(shapes_8_16, s);
-  else if constexpr (sizeof(A) == 2 && sizeof(B) == 2) return listed(shapes_16_16, s);
-  else if constexpr (sizeof(A) == 4 && sizeof(B) == 2) return listed(shapes_32_16, s);
-  else if constexpr (sizeof(A) == 2 && sizeof(B) == 4) return listed(shapes_16_32, s);
-  else if constexpr (sizeof(A) == 4 && sizeof(B) == 4) return listed(shapes_32_32, s);
+  else if constexpr (sizeof(A) == 1 && sizeof(B) == 1) return shapes_8_8(s);
+  else if constexpr (sizeof(A) == 2 && sizeof(B) == 1) return shapes_16_8(s);
+  else if constexpr (sizeof(A) == 1 && sizeof(B) == 2) return shapes_8_16(s);
+  else if constexpr (sizeof(A) == 2 && sizeof(B) == 2) return shapes_16_16(s);
+  else if constexpr (sizeof(A) == 4 && sizeof(B) == 2) return shapes_32_16(s);
+  else if constexpr (sizeof(A) == 2 && sizeof(B) == 4) return shapes_16_32(s);
+  else if constexpr (sizeof(A) == 4 && sizeof(B) == 4) return shapes_32_32(s);
   else return false;
 }
 

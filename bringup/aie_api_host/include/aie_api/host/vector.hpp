@@ -85,6 +85,7 @@ constexpr bool is_vector_size(unsigned bytes) {
 }
 
 constexpr unsigned vector_alignment(unsigned bytes) {
+  if (!is_vector_size(bytes)) return 16;
   return bytes < AIE_VECTOR_LDST_ALIGN ? bytes : AIE_VECTOR_LDST_ALIGN;
 }
 
