@@ -219,6 +219,8 @@ class _Writer:
     def kernel_lines(self) -> list[str]:
         lines = []
         for kernel in self.design.kernels:
+            if kernel.name not in self.given.sources:
+                continue
             self.names.add("Kernel")
             source, row = self.given.sources[kernel.name], self.given.rows[kernel.name]
             planned = {p.name: p for p in row.parameters}

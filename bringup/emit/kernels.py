@@ -67,6 +67,8 @@ def kernels_of(
     parts = Parts(design, manifest)
     problems: list[Problem] = []
     for kernel in design.kernels:
+        if next(parts.uses(kernel.name), None) is None:
+            continue
         try:
             out.rows[kernel.name] = row = row_of(kernel, parts, device)
             out.sources[kernel.name] = _module(row, modules).source(row)

@@ -79,7 +79,7 @@ def row_of(kernel: Kernel, parts: Parts, device: Device) -> Row:
         device: for architecture and catalogue of multiplications.
 
     Raises:
-        RefusedError: it is never called, or its calls pass different kinds of arguments.
+        RefusedError: its calls pass different kinds of arguments.
     """
     found: list[tuple[Parameter, ...]] = []
     for use in parts.uses(kernel.name):
@@ -87,7 +87,7 @@ def row_of(kernel: Kernel, parts: Parts, device: Device) -> Row:
         if parameters not in found:
             found.append(parameters)
     if len(found) != 1:
-        what = "no worker calls it" if not found else "its calls pass arguments of different kinds or shapes"
+        what = "its calls pass arguments of different kinds or shapes"
         raise RefusedError((Problem(code="EMIT-KERNEL", where=f"kernel {kernel.name!r}", what=what),))
     return Row(
         name=kernel.name,

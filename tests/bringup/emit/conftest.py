@@ -74,6 +74,11 @@ def doubles() -> Doubles:
     return Doubles()
 
 
+@pytest.fixture
+def make_double() -> Callable[[Mapping[str, Callable[[Array], Array]]], Double]:
+    return Double
+
+
 def _port(model: Path, data: Path, folder: Path, device: str) -> Path:
     port = folder / f"{model.stem}.port"
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
