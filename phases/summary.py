@@ -49,13 +49,23 @@ def next_steps(root: Path, report: GateReport, *, has_data: bool) -> tuple[str, 
     """What a person can do now, one line each."""
     port = shlex.quote(str(root))
     if report.passed and report.phase == "presim":
-        return (f"python -m pytest -p no:cacheprovider {port}/regress runs the standing stage tests",)
+        return (
+            f"python -m phases.bringup {port} --backend host --level host emits sources and executes them here",
+            f"python -m pytest {port}/regress runs the standing stage tests",
+        )
+    if report.passed and report.phase == "bringup":
+        return (
+            f"make -C {port}/generated builds for the device, where mlir-aie 1.4 is installed",
+            f"python -m phases lint-generated {port} applies the static rules again",
+        )
     if report.passed:
         return (
             f"python -m phases.presim {port} plans the dataflow and simulates it",
             f"python -m phases oracle {port} --inputs x.npz --outputs y.npz runs the oracle on other inputs",
         )
     steps = []
+    if report.level == "hardware" and any(i.verdict is Verdict.BLOCKED for i in report.items):
+        steps.append(f"python -m phases.{report.phase} {port} --level host judges what needs no device")
     if not has_data:
         steps.append(f"python -m phases.baseline {port} --data real.npz gives the real-data items what they need")
     item = first_open(report)

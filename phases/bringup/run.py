@@ -19,9 +19,9 @@ from manifest.io import canonical_json, parse_canonical
 from phases import cli
 from phases.bringup.collect import GENERATED, Bringup, Collected, collect
 from phases.bringup.options import OPTIONS, BringupOptions
-from phases.bringup.rules import RULES_FILE, rules_file
 from phases.bringup.tables import step_tables
 from phases.clock import Clock
+from phases.design_rules import RULES_FILE, rules_file
 from phases.exit_codes import GATE_NOT_PASSED, OK, UNAVAILABLE
 from phases.pipeline import NAMES
 from phases.port import Port, write_phase

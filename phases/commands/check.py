@@ -25,9 +25,7 @@ Exit codes: 0 every gate is PASS and every byte is as committed; 3 otherwise, on
 @click.command(epilog=EPILOG)
 @cli.PORT_ARGUMENT
 @click.option("--through", type=click.Choice(NAMES), help="Last phase that has to be PASS. Default: the last present.")
-@click.option(
-    "--rerun", is_flag=True, help="Also compute phases 1 and 2 anew from the recorded model and data, elsewhere."
-)
+@click.option("--rerun", is_flag=True, help="Also compute the phases anew from the recorded model and data, elsewhere.")
 def check(port: Path, through: str | None, rerun: bool) -> int:
     """Check that no file of PORT changed and that its gates are PASS; names each file and reason."""
     seen = survey(port)
@@ -57,9 +55,13 @@ def check(port: Path, through: str | None, rerun: bool) -> int:
 def _rerun(port: Path, scratch: Path, through: str) -> tuple[str, ...]:
     """What comes out differently, phase by phase; the first phase with a difference ends it."""
     from phases.baseline import recheck as baseline  # noqa: PLC0415  (brings onnx and onnxruntime)
-    from phases.presim import recheck as presim  # noqa: PLC0415  (needed for this option alone)
+    from phases.bringup import recheck as bringup  # noqa: PLC0415  (needed for this option alone)
+    from phases.presim import recheck as presim  # noqa: PLC0415  (likewise)
 
+    elsewhere = scratch / port.resolve().name
     different = baseline.differences(port, scratch)
-    if different or through == NAMES[0]:
-        return different
-    return presim.differences(port, scratch / port.resolve().name)
+    for phase, again in ((NAMES[1], presim), (NAMES[2], bringup)):
+        if different or NAMES.index(through) < NAMES.index(phase):
+            return different
+        different = again.differences(port, elsewhere)
+    return different

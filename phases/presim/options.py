@@ -15,6 +15,7 @@ from checklists.model import Waiver
 from manifest.errors import Problem, RefusedError, UpstreamError
 from manifest.io import canonical_json, parse_canonical
 from manifest.model import Manifest
+from phases.design_rules import RULES_FILE, learned
 from phases.pipeline import item_codes
 from phases.port import Port, read_person
 from phases.state import WAIVERS_TOML
@@ -44,7 +45,8 @@ class PresimOptions:
     Attributes:
         out: the port.
         directives: for planner and placer.
-        asked: the directives as JSON values.
+        asked: the person's directives as JSON values.
+        rules: design rules that were learned before and add to them, in words.
         batch: N of the second regime.
         schedules: seeded schedules beside round-robin.
         waivers: content of `waivers.toml`.
@@ -56,6 +58,7 @@ class PresimOptions:
     out: Path
     directives: Directives = field(default_factory=Directives)
     asked: Mapping[str, Any] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
     batch: int = DEFAULT_BATCH
     schedules: int = DEFAULT_SCHEDULES
     waivers: tuple[Waiver, ...] = ()
@@ -86,6 +89,7 @@ def resolve(arguments: Arguments, port: Port, manifest: Manifest, *, today: date
     last = _last(port)
     problems: list[Problem] = []
     directives, asked = Directives(), last["directives"]
+    rules: tuple[str, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     person = read_person(port.root)
     try:
@@ -94,6 +98,9 @@ def resolve(arguments: Arguments, port: Port, manifest: Manifest, *, today: date
         else:
             directives = read_directives(arguments.directives, manifest)
             asked = json.loads(arguments.directives.read_text(encoding="utf-8"))
+        more, rules = learned(port, asked)
+        if more:
+            directives = directives_of({**more, **asked}, manifest, f"directives and {RULES_FILE}")
     except RefusedError as error:
         problems += error.problems
     try:
@@ -105,10 +112,12 @@ def resolve(arguments: Arguments, port: Port, manifest: Manifest, *, today: date
     notes = [f"waiver without effect, it is over: {w.line()}" for w in waivers if w.expired(day)]
     if arguments.directives is None and asked:
         notes.append(f"directives of the last run for {', '.join(map(repr, asked))}; --directives FILE replaces them")
+    notes += [f"design rule of the last bring-up: {rule}" for rule in rules]
     return PresimOptions(
         out=port.root,
         directives=directives,
         asked=asked,
+        rules=rules,
         batch=last["batch"] if arguments.batch is None else arguments.batch,
         schedules=last["schedules"] if arguments.schedules is None else arguments.schedules,
         waivers=waivers,

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from rich.console import Console
@@ -69,8 +70,8 @@ def run(
     source = source_of(port)
     device = load_device(port.info.device)
     clock.step("planning and placing")
-    designs = planner(source, device, options.directives, clearance)
-    again = planner(source_of(port), device, options.directives, clearance)
+    designs = _ruled(planner(source, device, options.directives, clearance), options)
+    again = _ruled(planner(source_of(port), device, options.directives, clearance), options)
     records = record_files(port.read, port.state.files)
     clock.step("predicting times")
     predicted = predict(designs, device, batch=options.batch)
@@ -104,6 +105,11 @@ def run(
     clock.end()
     _tell(console, options, report, designs, predicted.lines)
     return OK if report.passed else GATE_NOT_PASSED
+
+
+def _ruled(designs: tuple[Design, ...], options: PresimOptions) -> tuple[Design, ...]:
+    """Designs that say which learned rules they follow."""
+    return tuple(replace(d, rules=(*d.rules, *options.rules)) for d in designs)
 
 
 def _reports(

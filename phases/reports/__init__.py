@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from checklists.model import GateReport
 from manifest.model import Manifest
+from phases.reports.badge import render_badge
 from phases.reports.html import render_html
 from phases.reports.junit import render_junit
 from phases.reports.markdown import append_step_summary, render_markdown
@@ -33,13 +34,14 @@ def build_reports(gates: Sequence[GateReport], manifest: Manifest, tables: Seque
         tables: what the last phase adds about its own artifacts.
 
     Returns:
-        `reports/report.html` and `reports/junit.xml` over all gates, `reports/<phase>.md` of the last one, and
-        `reports/baseline.ipynb` where that is the baseline.
+        `reports/report.html` and `reports/junit.xml` over all gates, `reports/<phase>.md` and `reports/badge.json` of
+        the last one, and `reports/baseline.ipynb` where that is the baseline.
     """
     last = gates[-1]
     reports = {
         "reports/report.html": render_html(gates, manifest, tables),
         "reports/junit.xml": render_junit(gates),
+        "reports/badge.json": render_badge(last),
         f"reports/{last.phase}.md": render_markdown(last, tables).encode("utf-8"),
     }
     if last.phase == "baseline":

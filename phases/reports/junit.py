@@ -19,7 +19,7 @@ def render_junit(gates: Sequence[GateReport]) -> bytes:
     """
     xml = JUnitXml("gates")
     for gate in gates:
-        suite = TestSuite(f"phases.{gate.phase}")
+        suite = TestSuite(f"phases.{gate.phase}: {gate.words}")
         suite.add_property("verdict", gate.words)
         suite.add_property("tool_version", one_line(gate.tool_version))
         suite.add_testcases([_case(gate, item) for item in gate.items])

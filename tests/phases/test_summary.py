@@ -5,11 +5,12 @@ from datetime import date
 from pathlib import Path
 
 from checklists.evaluate import evaluate
-from checklists.items import baseline
+from checklists.items import baseline, bringup
 from checklists.items.presim import ITEMS
 from checklists.model import GateReport
 from phases.summary import next_steps
 from tests.baseline_evidence import good_evidence
+from tests.bringup_evidence import good_bringup
 from tests.ports import TODAY
 from tests.presim_evidence import good_presim
 
@@ -29,8 +30,22 @@ def test_a_baseline_that_passed_leads_to_phase_2() -> None:
     assert steps(report).startswith("python -m phases.presim m.port")
 
 
-def test_a_presim_that_passed_leads_to_its_suite() -> None:
-    assert steps(presim()) == "python -m pytest -p no:cacheprovider m.port/regress runs the standing stage tests"
+def test_a_presim_that_passed_leads_to_phase_3_and_its_suite() -> None:
+    first, second = steps(presim()).splitlines()
+    assert first.startswith("python -m phases.bringup m.port --backend host --level host")
+    assert second == "python -m pytest m.port/regress runs the standing stage tests"
+
+
+def test_a_bringup_that_passed_leads_to_the_board() -> None:
+    report = evaluate(bringup.ITEMS, good_bringup(), (), TODAY, phase="bringup")
+    assert steps(report).startswith("make -C m.port/generated")
+
+
+def test_a_bringup_that_lacks_a_device_alone_leads_to_the_host_level() -> None:
+    host = replace(good_bringup(), steps=good_bringup().steps[:6])
+    report = evaluate(bringup.ITEMS, host, (), TODAY, "hardware", phase="bringup")
+    assert steps(report).startswith("python -m phases.bringup m.port --level host")
+    assert "explain BU012" in steps(report)
 
 
 def test_an_unknown_figure_is_waived_by_its_name() -> None:

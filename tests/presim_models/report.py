@@ -96,26 +96,26 @@ def run(model: str, device: str, port: Path) -> Row:
     source, data = files_of(model)
     start = time.monotonic()
     begin = [str(source), "--data", str(data), "--device", device, "--out", str(port)]
-    first, refusal = _phase(baseline, begin, port, "baseline")
+    first, refusal = phase(baseline, begin, port, "baseline")
     waived: set[str] = set()
     if first == "NOT_RUN":
         waived |= _waive(port, "baseline", device)
-        first, refusal = _phase(baseline, begin, port, "baseline")
+        first, refusal = phase(baseline, begin, port, "baseline")
     if first != "PASS":
         seconds = time.monotonic() - start
-        open_items = refusal or _open(port, "baseline")
-        return Row(model=model, device=device, baseline=first, open_items=open_items, seconds=seconds)
-    second, refusal = _phase(presim, [str(port)], port, "presim")
+        words = refusal or open_items(port, "baseline")
+        return Row(model=model, device=device, baseline=first, open_items=words, seconds=seconds)
+    second, refusal = phase(presim, [str(port)], port, "presim")
     if second == "NOT_RUN":
         waived |= _waive(port, "presim", device)
-        _phase(baseline, begin, port, "baseline")
-        second, refusal = _phase(presim, [str(port)], port, "presim")
+        phase(baseline, begin, port, "baseline")
+        second, refusal = phase(presim, [str(port)], port, "presim")
     seconds = time.monotonic() - start
     row = Row(model=model, device=device, baseline=first, presim=second, open_items=refusal, seconds=seconds)
     return row if refusal else _with_figures(row, port, waived)
 
 
-def _phase(main: Main, arguments: Sequence[str], port: Path, phase: str) -> tuple[str, str]:
+def phase(main: Main, arguments: Sequence[str], port: Path, name: str) -> tuple[str, str]:
     """(verdict of the gate, first line of a refusal)."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -123,10 +123,11 @@ def _phase(main: Main, arguments: Sequence[str], port: Path, phase: str) -> tupl
     if code not in (0, 1):
         lines = [line for line in err.getvalue().splitlines() if line.startswith(("[", "error"))]
         return f"exit {code}", (lines or err.getvalue().splitlines() or ["no message"])[0]
-    return str(_gate(port, phase)["verdict"]), ""
+    return str(gate_of(port, name)["verdict"]), ""
 
 
-def _gate(port: Path, phase: str) -> dict[str, Any]:
+def gate_of(port: Path, phase: str) -> dict[str, Any]:
+    """The gate of a phase as it was written."""
     found: dict[str, Any] = json.loads((port / "gates" / f"{phase}.json").read_text())
     return found
 
@@ -136,7 +137,7 @@ def _waive(port: Path, phase: str, device: str) -> set[str]:
     names: set[str] = set()
     unknown = load_device(device).unknown()
     until = (date.today() + timedelta(days=30)).isoformat()
-    for item in _gate(port, phase)["items"]:
+    for item in gate_of(port, phase)["items"]:
         subjects = item["subjects"] if item["verdict"] == "NOT_RUN" else ()
         for figure in (name for name in subjects if name in unknown):
             words = ["--reason", "nobody has published it", "--owner", "report", "--until", until]
@@ -148,7 +149,7 @@ def _waive(port: Path, phase: str, device: str) -> set[str]:
 
 def _with_figures(row: Row, port: Path, waived: set[str]) -> Row:
     designs: tuple[Design, ...] = design_from_json((port / DESIGN_FILE).read_bytes())
-    (exact,) = [item["figures"] for item in _gate(port, "presim")["items"] if item["code"] == "PS003"]
+    (exact,) = [item["figures"] for item in gate_of(port, "presim")["items"] if item["code"] == "PS003"]
     return replace(
         row,
         workers=sum(len(d.workers) for d in designs),
@@ -159,12 +160,13 @@ def _with_figures(row: Row, port: Path, waived: set[str]) -> Row:
         elements=exact["elements_compared"],
         mismatches=exact["mismatches"],
         waived=tuple(sorted(waived)),
-        open_items=_open(port, "presim"),
+        open_items=open_items(port, "presim"),
     )
 
 
-def _open(port: Path, phase: str) -> str:
-    return " ".join(item["code"] for item in _gate(port, phase)["items"] if item["verdict"] in ("FAIL", "NOT_RUN"))
+def open_items(port: Path, phase: str) -> str:
+    """Codes of the items that are FAIL or NOT_RUN."""
+    return " ".join(item["code"] for item in gate_of(port, phase)["items"] if item["verdict"] in ("FAIL", "NOT_RUN"))
 
 
 def table(rows: Sequence[Row]) -> str:

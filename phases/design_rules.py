@@ -47,3 +47,23 @@ def read_rules(port: Port) -> list[Mapping[str, Any]]:
         msg = f"{RULES_FILE}: tampered: expected rules of schema_version {SCHEMA_VERSION}"
         raise UpstreamError(msg)
     return list(rules)
+
+
+def learned(port: Port, asked: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Directives that rules add to those of the person, and the rules that they come from, in words.
+
+    Args:
+        port: read.
+        asked: the person's own directives by node; they win.
+
+    Raises:
+        UpstreamError: the file is not what this version writes.
+    """
+    found: dict[str, Any] = {}
+    used = []
+    for rule in read_rules(port):
+        mine = {node: value for node, value in rule["directives"].items() if node not in asked}
+        if mine:
+            found |= mine
+            used.append(f"{rule['why']}: {json.dumps(mine, sort_keys=True)}")
+    return found, tuple(used)

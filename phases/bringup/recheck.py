@@ -1,0 +1,52 @@
+"""Compute phase 3 anew beside phases that were computed anew, and compare bytes with the port."""
+
+import dataclasses
+import io
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from phases import runner
+from phases.bringup.options import Arguments, resolve
+from phases.bringup.run import PHASE, run
+from phases.port import open_port, writing
+
+CLOCKED: Final = "reports/"
+ABOVE: Final = "presim"
+
+
+def differences(root: Path, elsewhere: Path, *, today: date | None = None) -> tuple[str, ...]:
+    """What a run on the same inputs gives differently, one line per file; reports are not compared.
+
+    Args:
+        root: the port, sound and not stale, phase 3 done.
+        elsewhere: a port of the same name where phases 1 and 2 came out the same.
+        today: the day that waivers are judged by, the current one if None.
+    """
+    port = open_port(root)
+    options = resolve(Arguments(port=root), port, today=today)
+    with writing(elsewhere):
+        for name, data in options.person.items():
+            target = elsewhere / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        clearance = runner.clear(elsewhere, ABOVE, today=today)
+        console = Console(file=io.StringIO())
+        run(dataclasses.replace(options, out=elsewhere), open_port(elsewhere), clearance, console, in_ci=False)
+    before = _judged(port.state.files, port.state.owners.get(PHASE, ()))
+    state = open_port(elsewhere).state
+    after = _judged(state.files, state.owners.get(PHASE, ()))
+    lines = []
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            got = "another content" if name in before and name in after else "only in one of the two"
+            lines.append(f"{name}: rerun: {got}")
+    return tuple(lines)
+
+
+def _judged(files: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """Hashes of what phase 3 wrote, reports left out."""
+    return {name: files[name] for name in names if not name.startswith(CLOCKED)}
