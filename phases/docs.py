@@ -26,7 +26,7 @@ PACKAGES: Final = ("phases", "checklists", "optimize", "bringup", "presim", "ora
 HEADER: Final = "<!-- Made by `python -m phases.docs --write`; edit the source and run it again. -->\n\n"
 CODE: Final = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
 NOT_CODES: Final = frozenset({"UTF-8", "YYYY-MM-DD"})
-ERRORS_ROW: Final = re.compile(r"^\| `([A-Z0-9-]+)` \| \S.* \| \S.* \|$", re.MULTILINE)
+ERRORS_ROW: Final = re.compile(r"^\| `([A-Z0-9-]+)` \| (\S.*?) (?<!\\)\| (\S.*) \|$", re.MULTILINE)
 
 
 def checklists_md() -> str:
@@ -99,11 +99,16 @@ def problem_codes(root: Path) -> dict[str, str]:
 def error_faults(root: Path) -> list[str]:
     """Codes without a row in `docs/errors.md`, rows without a code in the source, and rows twice."""
     path = root / "docs" / "errors.md"
-    rows = ERRORS_ROW.findall(path.read_text(encoding="utf-8")) if path.is_file() else []
+    listed = [code for code, _, _ in rows(path.read_text(encoding="utf-8"))] if path.is_file() else []
     codes = problem_codes(root)
-    faults = [f"docs/errors.md: no row for {code} ({codes[code]})" for code in sorted(set(codes) - set(rows))]
-    faults += [f"docs/errors.md: {code} is nowhere in the source" for code in sorted(set(rows) - set(codes))]
-    return faults + [f"docs/errors.md: {code} has two rows" for code in sorted(set(rows)) if rows.count(code) > 1]
+    faults = [f"docs/errors.md: no row for {code} ({codes[code]})" for code in sorted(set(codes) - set(listed))]
+    faults += [f"docs/errors.md: {code} is nowhere in the source" for code in sorted(set(listed) - set(codes))]
+    return faults + [f"docs/errors.md: {code} has two rows" for code in sorted(set(listed)) if listed.count(code) > 1]
+
+
+def rows(text: str) -> list[tuple[str, str, str]]:
+    """Code, meaning and what to do of every row of `docs/errors.md`, as written."""
+    return ERRORS_ROW.findall(text)
 
 
 def stale(root: Path) -> list[str]:

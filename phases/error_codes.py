@@ -1,7 +1,6 @@
-"""The error codes of the whole tool, read from the code that raises them.
+"""The error codes of the whole tool: what each one means, and the texts at the places that say it.
 
-Why read from the source: a table kept by hand forgets; what `explain` shows for `ONNX-SCALE-ZERO` is the text and
-the docstring at the place that says it.
+Meanings and remedies are the rows of `docs/errors.md`, which a check holds against the source: no code without a row.
 """
 
 import ast
@@ -11,18 +10,37 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from phases.docs import CODE, NOT_CODES, PACKAGES
+from phases.docs import CODE, NOT_CODES, PACKAGES, rows
 
 FIELDS: Final = ("what", "expected", "got", "remedy", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """One place that says a code: module, the rule (first paragraph of the docstring there), its texts."""
+    """One place that says a code: module and its texts."""
 
     module: str
-    rule: str
     texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """A row of `docs/errors.md`: what a code means and what to do about it, as plain text."""
+
+    meaning: str
+    remedy: str
+
+
+@cache
+def meanings() -> dict[str, Meaning]:
+    """The rows of `docs/errors.md` by code."""
+    text = (Path(__file__).resolve().parent / "errors.md").read_text(encoding="utf-8")
+    return {code: Meaning(meaning=_plain(meaning), remedy=_plain(remedy)) for code, meaning, remedy in rows(text)}
+
+
+def _plain(cell: str) -> str:
+    """A cell of a Markdown table as a person reads it."""
+    return cell.replace("\\|", "|").replace("*Note*:", "Note:").strip()
 
 
 @cache
@@ -43,11 +61,10 @@ def error_codes() -> dict[str, tuple[Raised, ...]]:
 def _scan(tree: ast.Module, module: str) -> Iterator[tuple[str, Raised]]:
     for scope in ast.walk(tree):
         if isinstance(scope, ast.FunctionDef | ast.Module):
-            rule = (ast.get_docstring(scope) or ast.get_docstring(tree) or "").split("\n\n")[0]
             values = _assigned(scope) if isinstance(scope, ast.FunctionDef) else {}
             for code, beside in _codes(scope):
                 texts = tuple(dict.fromkeys(_texts(beside, values)))
-                yield code, Raised(module=module, rule=" ".join(rule.split()), texts=texts)
+                yield code, Raised(module=module, texts=texts)
 
 
 def _codes(scope: ast.FunctionDef | ast.Module) -> Iterator[tuple[str, ast.AST]]:

@@ -6,7 +6,7 @@ import click
 
 from checklists.model import CheckItem
 from manifest.errors import Problem, RefusedError
-from phases.error_codes import Raised, error_codes
+from phases.error_codes import Meaning, Raised, error_codes, meanings
 from phases.exit_codes import OK
 from phases.pipeline import PHASES
 
@@ -42,7 +42,8 @@ def explain(code: str | None, everything: bool, markdown: bool) -> int:
 
 def _all_texts(markdown: bool) -> dict[str, str]:
     items = {item.code: _item(item, phase.name, markdown) for phase in PHASES for item in phase.items}
-    return items | {code: _error(code, places, markdown) for code, places in error_codes().items()}
+    known = meanings()
+    return items | {code: _error(code, known.get(code), places, markdown) for code, places in error_codes().items()}
 
 
 def _item(item: CheckItem[object], phase: str, markdown: bool) -> str:
@@ -51,10 +52,18 @@ def _item(item: CheckItem[object], phase: str, markdown: bool) -> str:
     return f"{head}\n{item.rule}\n{'' if not markdown else chr(10)}{facts}\n"
 
 
-def _error(code: str, places: tuple[Raised, ...], markdown: bool) -> str:
+def _error(code: str, known: Meaning | None, places: tuple[Raised, ...], markdown: bool) -> str:
+    """Meaning and remedy as in docs/errors.md, then where it is said and in which words."""
     lines = [f"## {code}\n" if markdown else code]
+    if known is not None:
+        lines += [
+            known.meaning,
+            *([""] if markdown else []),
+            f"What to do: {known.remedy}",
+            *([""] if markdown else []),
+        ]
     for place in places:
-        lines += [f"- {text}" if markdown else f"  {text}" for text in place.texts]
-        rule = f"{place.rule} ({place.module})"
-        lines.append(f"  - {rule}" if markdown and place.texts else f"- {rule}" if markdown else f"    rule: {rule}")
+        words = "; ".join(place.texts)
+        said = f"said by {place.module}{': ' if words else ''}{words}"
+        lines.append(f"- {said}" if markdown else f"  {said}")
     return "\n".join(lines) + "\n"

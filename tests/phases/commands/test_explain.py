@@ -6,14 +6,39 @@ import pytest
 
 from phases import docs
 from phases.__main__ import main
-from phases.error_codes import error_codes
+from phases.error_codes import error_codes, meanings
 from phases.pipeline import item_codes
 
 
 def test_every_code_of_the_source_is_explained(root: Path) -> None:
     assert set(error_codes()) == set(docs.problem_codes(root))
     for code, places in error_codes().items():
-        assert any(place.rule or place.texts for place in places), code
+        assert places, code
+
+
+def test_every_meaning_is_the_row_of_the_document(root: Path) -> None:
+    """The file that `explain` reads is the document, and the document has a row for what is raised."""
+    assert (root / "phases/errors.md").read_bytes() == (root / "docs/errors.md").read_bytes()
+    known = meanings()
+    listed = {code: (meaning, remedy) for code, meaning, remedy in docs.rows((root / "docs/errors.md").read_text())}
+    assert set(known) == set(listed)
+    assert len(known) > 200
+    assert listed["ONNX-CHECKER"] == (known["ONNX-CHECKER"].meaning, known["ONNX-CHECKER"].remedy)
+    assert not [code for code, known_ in known.items() if not known_.meaning or not known_.remedy]
+
+
+def test_an_error_is_explained_by_its_row_and_not_by_a_docstring(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "onnx-scale-zero"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    known = meanings()["ONNX-SCALE-ZERO"]
+    assert lines[:3] == ["ONNX-SCALE-ZERO", known.meaning, f"What to do: {known.remedy}"]
+    assert all(line.startswith("  said by manifest.onnx_import.") for line in lines[3:])
+    assert "rule:" not in "".join(lines)
+
+
+def test_a_cell_is_read_as_a_person_reads_it() -> None:
+    text = "| `A-B` | *Note*: a \\| b | Do c \\| d. |\n| `C-D` | only two |\n"
+    assert docs.rows(text) == [("A-B", "*Note*: a \\| b", "Do c \\| d.")]
 
 
 def test_all_lists_everything(capsys: pytest.CaptureFixture[str]) -> None:
