@@ -29,7 +29,14 @@ ROOT = Path(__file__).resolve().parents[3]
 INCLUDE = ROOT / "bringup" / "kernels" / "include"
 HOST = ROOT / "bringup" / "aie_api_host"
 FLAGS = ("-std=c++20", "-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-ffp-contract=off")
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-Wno-unused-variable", "-Wno-unused-but-set-variable")
+WARNINGS = (
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-unused-parameter",
+    "-Wno-unused-variable",
+    "-Wno-unused-but-set-variable",
+)
 ARCHES = {"aie2": "20", "aie2p": "21"}
 SATURATIONS = ("none", "saturate", "symmetric")
 CONSTANTS = ("weights", "bias", "requant", "lut", "constant")

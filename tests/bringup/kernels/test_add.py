@@ -9,7 +9,7 @@ import pytest
 from bringup.kernels import add
 from manifest.errors import RefusedError
 from tests.bringup.kernels.emitted import Call, Case, differences, make_row, parameter
-from tests.bringup.kernels.objects import Array, codes, output, poisoned, shape_of
+from tests.bringup.kernels.objects import codes, output, poisoned, shape_of
 
 HALF = (1 << 30, 1 << 30, 31)
 THIRDS = (1431655765, 2004318071, 33)
@@ -61,7 +61,9 @@ def case(
     names = [f"in{i}" for i in range(2 - (constant >= 0))]
     names += ["constant"] * (constant >= 0) + ["requant"] * (not exact) + ["out"]
     roles: Any = {"in0": "object_in", "in1": "object_in", "out": "object_out"}
-    parameters = [parameter(n, roles.get(n, n), a, writes=n == "out") for n, a in zip(names, made[0].arrays, strict=True)]
+    parameters = [
+        parameter(n, roles.get(n, n), a, writes=n == "out") for n, a in zip(names, made[0].arrays, strict=True)
+    ]
     return Case(module=add, row=make_row("add", attributes, parameters, **(changes or {})), calls=made)
 
 
@@ -99,7 +101,9 @@ def cases() -> dict[str, Case]:
 @pytest.mark.parametrize("arch", ["aie2", "aie2p"])
 def test_equal(tmp_path: Path, arch: str) -> None:
     found = cases()
-    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(found, 0)
+    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(
+        found, 0
+    )
 
 
 def test_faults_are_seen(tmp_path: Path) -> None:
@@ -115,4 +119,3 @@ def test_faults_are_seen(tmp_path: Path) -> None:
 def test_refused() -> None:
     with pytest.raises(RefusedError, match="64-bit"):
         add.source(case(dtypes=("int64", "int32", "int8"), zero_points=(0, 0, 0)).row)
-

@@ -1,5 +1,6 @@
 """`average_pool`: compiled kernels against the simulator's."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ from tests.bringup.kernels.objects import multipliers, output, poisoned
 from tests.bringup.kernels.pooling import out_size, pool_case
 
 
-def counts_of(
-    kernel: tuple[int, int], strides: tuple[int, int], pads: tuple[int, ...], dilations: tuple[int, int], size: tuple[int, int], padded: bool
-) -> tuple[int, ...]:
+def counts_of(attributes: Mapping[str, Any], size: tuple[int, int]) -> tuple[int, ...]:
     """Numbers of elements that windows hold."""
+    kernel, strides, dilations = (attributes[n] for n in ("kernel", "strides", "dilations"))
+    pads, padded = attributes["pads"], attributes["count_include_pad"]
     sides: list[set[int]] = []
     for axis in (0, 1):
         low, high = (-pads[axis], size[axis] + pads[2 + axis]) if padded else (0, size[axis])
@@ -46,10 +47,8 @@ def case(
     **changes: Any,
 ) -> Case:
     """Averages over windows of an image (channels, H, W)."""
-    counts = counts_of(kernel, strides, pads, dilations, image[1:], padded)
-    counts = (kernel[0] * kernel[1],) if one else counts
     out = poisoned((1,), dtypes[1])
-    attributes = {
+    attributes: dict[str, Any] = {
         **output(out, image[0], finish=finish, zero_point=zero_points[1]),
         "kernel": kernel,
         "strides": strides,
@@ -58,9 +57,10 @@ def case(
         "x_zero_point": zero_points[0],
         "acc_bits": acc_bits,
         "in_width": image[2],
-        "counts": counts,
         "count_include_pad": int(padded),
     }
+    counts = (kernel[0] * kernel[1],) if one else counts_of(attributes, image[1:])
+    attributes["counts"] = counts
     pairs = None
     if finish == "round":
         pairs = np.array(requant, np.int32) if requant else multipliers(1, len(counts), shift=32, spread=3)
@@ -101,7 +101,9 @@ def cases() -> dict[str, Case]:
 @pytest.mark.parametrize("arch", ["aie2", "aie2p"])
 def test_equal(tmp_path: Path, arch: str) -> None:
     found = cases()
-    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(found, 0)
+    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(
+        found, 0
+    )
 
 
 def test_faults_are_seen(tmp_path: Path) -> None:

@@ -81,14 +81,18 @@ def cases() -> dict[str, Case]:
         "clamp, parts": case((5, 8), (5, 5), finish="clamp"),
         "exact": case((8, 8), (3, 3), **integers, out_dtype="int32"),
         "exact, 64 bits": case((5, 8), (3, 3), **integers, out_dtype="int64"),
-        "64 bits": case((5, 8), (3, 3), dtypes=("int64", "int32"), zero_points=(0, 0), bits=20, requant=((3, 5), (12, 14))),
+        "64 bits": case(
+            (5, 8), (3, 3), dtypes=("int64", "int32"), zero_points=(0, 0), bits=20, requant=((3, 5), (12, 14))
+        ),
     }
 
 
 @pytest.mark.parametrize("arch", ["aie2", "aie2p"])
 def test_equal(tmp_path: Path, arch: str) -> None:
     found = cases()
-    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(found, 0)
+    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(
+        found, 0
+    )
 
 
 def test_faults_are_seen(tmp_path: Path) -> None:

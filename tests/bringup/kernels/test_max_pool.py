@@ -73,7 +73,9 @@ def cases() -> dict[str, Case]:
 @pytest.mark.parametrize("arch", ["aie2", "aie2p"])
 def test_equal(tmp_path: Path, arch: str) -> None:
     found = cases()
-    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(found, 0)
+    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(
+        found, 0
+    )
 
 
 def test_faults_are_seen(tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def table(dtypes: tuple[str, str], width: int | None) -> Case:
 
 
 def rounded() -> dict[str, Case]:
-    integers = {"dtypes": ("int32", "int8"), "zero_points": (0, 5), "bits": 24}
-    long = {"dtypes": ("int64", "int16"), "zero_points": (0, -5), "bits": 50}
+    integers: Any = {"dtypes": ("int32", "int8"), "zero_points": (0, 5), "bits": 24}
+    long: Any = {"dtypes": ("int64", "int16"), "zero_points": (0, -5), "bits": 50}
     found = {
         "odd width": case(),
         "vector": case(extents=(3, None, 17), dtypes=("uint8", "int8"), zero_points=(128, 0)),
@@ -109,7 +109,9 @@ def others() -> dict[str, Case]:
         "exact relu": case("relu", **exact, minimum=(0,)),
         "exact clip": case("clip", **exact, minimum=(-(1 << 20),), maximum=(1 << 22,)),
         "bounds per channel": case("clip", **exact, minimum=many, maximum=(700,)),
-        "codes to integers": case("relu", finish="exact", dtypes=("uint8", "int32"), zero_points=(130, 0), minimum=(0,)),
+        "codes to integers": case(
+            "relu", finish="exact", dtypes=("uint8", "int32"), zero_points=(130, 0), minimum=(0,)
+        ),
         "64 bits": case("relu", finish="exact", dtypes=("int64", "int64"), zero_points=(0, 0), minimum=(0,)),
         "table": table(("int8", "int8"), 5),
         "table of unsigned": table(("uint8", "int16"), None),
@@ -120,7 +122,9 @@ def others() -> dict[str, Case]:
 @pytest.mark.parametrize("arch", ["aie2", "aie2p"])
 def test_rounded(tmp_path: Path, arch: str) -> None:
     found = rounded()
-    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(found, 0)
+    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(
+        found, 0
+    )
 
 
 def test_others(tmp_path: Path) -> None:

@@ -35,7 +35,13 @@ def cases() -> dict[str, Case]:
         "exact": case((4, 9), (1, 0), dtypes=("uint8", "int32"), finish="exact", zero_points=(7, 0)),
         "64 bits": case((4, 9), (1, 0), dtypes=("int64", "int64"), finish="exact", zero_points=(0, 0)),
         "64 bits, rounded": case(
-            (4, 9), (1, 0), dtypes=("int64", "int16"), finish="round", zero_points=(0, 1), bits=40, requant=((7,), (30,))
+            (4, 9),
+            (1, 0),
+            dtypes=("int64", "int16"),
+            finish="round",
+            zero_points=(0, 1),
+            bits=40,
+            requant=((7,), (30,)),
         ),
     }
 
@@ -43,7 +49,9 @@ def cases() -> dict[str, Case]:
 @pytest.mark.parametrize("arch", ["aie2", "aie2p"])
 def test_equal(tmp_path: Path, arch: str) -> None:
     found = cases()
-    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(found, 0)
+    assert dict(zip(found, differences(list(found.values()), tmp_path, arch=arch), strict=True)) == dict.fromkeys(
+        found, 0
+    )
 
 
 def test_faults_are_seen(tmp_path: Path) -> None:
