@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from presim.design import Design, Endpoint, Fifo, Transfer
+from presim.design import Call, Design, Endpoint, Fifo, Loop, Step, Transfer
 from presim.iron.errors import WrongValueError
 from presim.iron.passes import passes_of
 from presim.iron.program import Resolved
@@ -21,11 +21,28 @@ BARRIER: Final = "barrier"
 NOTE: Final = "a barrier is a fifo of tokens from the host, which takes a channel that it has not on the hardware"
 
 
-def with_barriers(design: Design, waits: Mapping[str, Wait], resolved: Resolved) -> Design:
+def without(design: Design, waits: Mapping[str, Wait]) -> Design:
+    """The design without waits for barriers, as it is placed: on the hardware they take no channel."""
+    workers = tuple(replace(w, program=_plain(w.program, waits)) for w in design.workers) if waits else design.workers
+    return replace(design, workers=workers)
+
+
+def _plain(program: tuple[Step, ...], waits: Mapping[str, Wait]) -> tuple[Step, ...]:
+    found: list[Step] = []
+    for step in program:
+        if isinstance(step, Loop):
+            found.append(replace(step, body=_plain(step.body, waits)))
+        elif isinstance(step, Call) or step.fifo not in waits:
+            found.append(step)
+    return tuple(found)
+
+
+def with_barriers(design: Design, full: Design, waits: Mapping[str, Wait], resolved: Resolved) -> Design:
     """The design with a fifo for every wait, filled where the sequence sets that value.
 
     Args:
-        design: whose workers wait on fifos that it does not have.
+        design: placed, without waits.
+        full: its workers with waits.
         waits: by the name of the fifo.
         resolved: the program.
 
@@ -60,4 +77,11 @@ def with_barriers(design: Design, waits: Mapping[str, Wait], resolved: Resolved)
     sequence = list(design.sequence)
     for before, fill in sorted(starts, key=lambda s: -s[0]):
         sequence.insert(before, fill)
-    return replace(design, fifos=(*design.fifos, *fifos), sequence=tuple(sequence), notes=(*design.notes, NOTE))
+    workers = tuple(replace(w, program=f.program) for w, f in zip(design.workers, full.workers, strict=True))
+    return replace(
+        design,
+        workers=workers,
+        fifos=(*design.fifos, *fifos),
+        sequence=tuple(sequence),
+        notes=(*design.notes, NOTE),
+    )

@@ -19,7 +19,7 @@ from presim.design import (
     Transfer,
     Worker,
 )
-from presim.iron.barriers import BARRIER, with_barriers
+from presim.iron.barriers import BARRIER, with_barriers, without
 from presim.iron.buffer import carried
 from presim.iron.cascades import with_cascades
 from presim.iron.descriptors import ArrayType
@@ -74,12 +74,11 @@ class _Lowerer:
             cascades=self.cascades(),
             sequence=tuple(self.transfer(s) for s in resolved.session.transfers),
         )
-        design = with_barriers(design, self.rows.waits, resolved)
+        design = replace(with_cascades(design), notes=(*self.notes, *design.notes))
         if self.rows.waits:
             self.arrays[BARRIER] = np.zeros(1, np.int32)
-        design = replace(with_cascades(design), notes=(*self.notes, *design.notes))
         return Lowered(
-            design=placed(design),
+            design=with_barriers(placed(without(design, self.rows.waits)), design, self.rows.waits, resolved),
             arrays=self.arrays,
             externals=tuple(_external(k) for k in self.rows.externals.values()),
             traced=tuple(self.rows.traced.values()),

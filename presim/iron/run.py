@@ -23,7 +23,7 @@ from presim.iron.child import ERROR
 from presim.iron.device import CHOICES
 from presim.iron.lowered import External, Lowered, read_lowered
 
-__all__ = ["External", "Lowered", "lower_file"]
+__all__ = ["External", "Lowered", "design_path", "lower_file"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 STAND_IN: Final = Path(__file__).resolve().parent / "standin"
@@ -49,7 +49,7 @@ def lower_file(
         RefusedError: the file is absent, inside a port, too slow, or asks for what IRON 1.4 has not; file and line
             are named.
     """
-    design = _file(path)
+    design = design_path(path)
     if device not in CHOICES:
         raise _refused(str(path), f"IRON 1.4 has no device for {device!r}", expected=", ".join(CHOICES))
     with tempfile.TemporaryDirectory(prefix="iron-") as name:
@@ -70,7 +70,7 @@ def lower_file(
         return replace(read_lowered(folder / "result", str(path)), output=text)
 
 
-def _file(path: Path) -> Path:
+def design_path(path: Path) -> Path:
     """The file, refused where it is none or inside a port."""
     if not path.is_file():
         what = "is no file" if path.exists() else "there is no such file"
