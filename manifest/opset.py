@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 YES: Final = "yes"
-NOT_YET: Final = "not built yet"
 EIGHT_BIT: Final = ("int8", "uint8")
 SIXTEEN_BIT: Final = (*EIGHT_BIT, "int16", "uint16")
 CONTRIB: Final = "com.microsoft"
@@ -45,7 +44,7 @@ class OpRow:
     importer: str = YES
     oracle: str = YES
     presim: str = YES
-    bringup: str = NOT_YET
+    bringup: str = YES
     host: bool = False
     dtypes: tuple[str, ...] = EIGHT_BIT
     remedy: str = ""
@@ -86,7 +85,7 @@ def _host(why: str) -> OpRow:
 
 
 def _refused(why: str, remedy: str = _REMEDY_REMOVE) -> OpRow:
-    return OpRow(file="", importer=why, oracle=why, presim=why, dtypes=(), remedy=remedy)
+    return OpRow(file="", importer=why, oracle=why, presim=why, bringup=why, dtypes=(), remedy=remedy)
 
 
 _FLOAT: Final = "a float function that has no quantised form here yet"
@@ -139,8 +138,8 @@ OPSET: Final[Mapping[str, OpRow]] = {
     # Quantization
     ":QuantizeLinear": _wide("quantize_linear"),
     "com.microsoft:QuantizeLinear": _wide("quantize_linear"),
-    ":DequantizeLinear": OpRow(file="dequantize_linear", presim=_ON_HOST, dtypes=SIXTEEN_BIT),
-    "com.microsoft:DequantizeLinear": OpRow(file="dequantize_linear", presim=_ON_HOST, dtypes=SIXTEEN_BIT),
+    ":DequantizeLinear": OpRow(file="dequantize_linear", presim=_ON_HOST, bringup=_ON_HOST, dtypes=SIXTEEN_BIT),
+    "com.microsoft:DequantizeLinear": OpRow(file="dequantize_linear", presim=_ON_HOST, bringup=_ON_HOST, dtypes=SIXTEEN_BIT),
     # Gone after reading
     ":Identity": _gone("identity", _ALIAS),
     ":Dropout": _gone("identity", _ALIAS),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bringup.kernels import KERNELS as EMITTED
 from manifest import model as m
 from manifest.onnx_import.ops import RULES
 from manifest.opset import INTERNAL, OPSET, UNKNOWN, YES, op_key, refusal
@@ -17,7 +18,12 @@ INT16 = {
     "QuantizeLinear", "DequantizeLinear", "MatMul", "Gemm", "Conv", "Add", "Relu", "Clip", "MaxPool",
     "GlobalAveragePool", "Flatten", "Reshape", "Transpose",
 }  # fmt: skip
-LAYERS = {"importer": "manifest.onnx_import.ops", "oracle": "oracle.ops", "presim": "presim.kernels"}
+LAYERS = {
+    "importer": "manifest.onnx_import.ops",
+    "oracle": "oracle.ops",
+    "presim": "presim.kernels",
+    "bringup": "bringup.kernels",
+}
 
 
 @pytest.mark.parametrize("key", OPSET)
@@ -31,7 +37,7 @@ def test_a_row_that_says_yes_has_its_file(key: str, layer: str) -> None:
 
 
 @pytest.mark.parametrize("file", INTERNAL.values())
-@pytest.mark.parametrize("layer", ["oracle.ops", "presim.kernels"])
+@pytest.mark.parametrize("layer", ["oracle.ops", "presim.kernels", "bringup.kernels"])
 def test_internal_ops_have_a_file(file: str, layer: str) -> None:
     assert importlib.util.find_spec(f"{layer}.{file}") is not None
 
@@ -42,6 +48,13 @@ def test_every_kernel_of_the_simulator_belongs_to_a_row() -> None:
     named = {row.file for row in OPSET.values() if row.presim == YES} | set(INTERNAL.values())
     shared = {"relu", "clip", "reshape", "flatten"}
     assert homes | shared == named
+
+
+def test_kernels_are_emitted_for_exactly_what_is_simulated() -> None:
+    """A row that says yes has an emitter in its file."""
+    assert set(EMITTED) == set(KERNELS)
+    homes = {module.__name__.rpartition(".")[2] for module in EMITTED.values()}  # type: ignore[attr-defined]
+    assert homes == {row.file for row in OPSET.values() if row.bringup == YES} | set(INTERNAL.values())
 
 
 @pytest.mark.parametrize("layer", ["importer", "oracle"])
