@@ -139,7 +139,9 @@ OPSET: Final[Mapping[str, OpRow]] = {
     ":QuantizeLinear": _wide("quantize_linear"),
     "com.microsoft:QuantizeLinear": _wide("quantize_linear"),
     ":DequantizeLinear": OpRow(file="dequantize_linear", presim=_ON_HOST, bringup=_ON_HOST, dtypes=SIXTEEN_BIT),
-    "com.microsoft:DequantizeLinear": OpRow(file="dequantize_linear", presim=_ON_HOST, bringup=_ON_HOST, dtypes=SIXTEEN_BIT),
+    "com.microsoft:DequantizeLinear": OpRow(
+        file="dequantize_linear", presim=_ON_HOST, bringup=_ON_HOST, dtypes=SIXTEEN_BIT
+    ),
     # Gone after reading
     ":Identity": _gone("identity", _ALIAS),
     ":Dropout": _gone("identity", _ALIAS),
