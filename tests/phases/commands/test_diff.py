@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from phases.__main__ import main
+from presim.design_io import DESIGN_FILE, design_to_json
 from tests.ports import make_port, small_manifest
+from tests.presim_designs import copy_design
 
 
 @pytest.fixture
@@ -40,6 +42,34 @@ def test_a_tampered_port_is_compared_and_said(ports: tuple[Path, Path], capsys: 
     shutil.copy(ports[1] / "manifest.json", ports[0] / "manifest.json")
     assert main(["diff", *map(str, ports)]) == 0
     assert "manifest.json: tampered" in capsys.readouterr().err
+
+
+def test_designs_of_two_ports_are_compared(ports: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = ports[0], ports[0].parent / "copy.port"
+    shutil.copytree(a, b)
+    for folder in (a, b):
+        (folder / DESIGN_FILE).write_bytes(design_to_json([copy_design()]))
+    assert main(["diff", str(a), str(b)]) == 0
+    capsys.readouterr()
+    (b / DESIGN_FILE).write_bytes(design_to_json([copy_design(depth=3)]))
+    assert main(["diff", str(a), str(b / "manifest.json")]) == 1
+    out = capsys.readouterr().out
+    assert "design 'd0', fifo 'x'" in out
+    assert "2 differences" in out
+
+
+def test_a_design_of_one_side_alone_is_said(ports: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = ports[0], ports[0].parent / "copy.port"
+    shutil.copytree(a, b)
+    (b / DESIGN_FILE).write_bytes(design_to_json([copy_design()]))
+    assert main(["diff", str(a), str(b)]) == 0
+    assert f"only {b} has a design" in capsys.readouterr().err
+
+
+def test_a_design_that_cannot_be_read_is_exit_3(ports: tuple[Path, Path]) -> None:
+    for folder in ports:
+        (folder / DESIGN_FILE).write_bytes(b"[]")
+    assert main(["diff", *map(str, ports)]) == 3
 
 
 def test_what_cannot_be_read_is_exit_2_or_3(ports: tuple[Path, Path], tmp_path: Path) -> None:
