@@ -1,6 +1,7 @@
 """Whether a lowered design file is the planned design again: the emitter's text held against what it was made from."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from bringup.emit.model import SCALARS
@@ -15,7 +16,8 @@ from presim.steps import elements_of, side_of, variable_of
 def differences(planned: Design, lowered: Design, arch: str = "aie2") -> tuple[str, ...]:
     """What a lowered design file has that the planned design has not, one line each.
 
-    Shapes of packed constants, rows outside the image and names of memory and shim ends are no differences.
+    Shapes of packed constants, rows outside the image and names of memory and shim ends are no differences; nor is
+    where something is that the planned design has not placed.
 
     Args:
         planned: as it was given to the emitter.
@@ -41,10 +43,12 @@ class _Comparison:
         yield from self.pair("fifo", {f.name: f for f in self.planned.fifos}, fifos)
         for fifo in self.planned.fifos:
             if fifo.name in fifos:
-                yield from self.values(f"fifo {fifo.name!r}", _fifo(fifo), _fifo(fifos[fifo.name]))
+                other = _like(fifo, fifos[fifo.name])
+                yield from self.values(f"fifo {fifo.name!r}", _fifo(fifo), _fifo(other))
         if not self.pairs_differ():
             yield from self.pools()
-        yield from self.values("links", _links(self.planned), _links(self.lowered))
+        placed = all(link.tile is not None for link in self.planned.links)
+        yield from self.values("links", _links(self.planned, tiles=placed), _links(self.lowered, tiles=placed))
         yield from self.values("cascades", _cascades(self.planned), _cascades(self.lowered))
         yield from self.values("sequence", _sequence(self.planned), _sequence(self.lowered))
         yield from self.values("buffers", _buffers(self.planned), _buffers(self.lowered))
@@ -69,10 +73,10 @@ class _Comparison:
         yield from self.values(
             f"worker {planned.name!r}",
             (planned.tile, planned.while_true, planned.stack_bytes),
-            (lowered.tile, lowered.while_true, lowered.stack_bytes),
+            (lowered.tile if planned.tile else None, lowered.while_true, lowered.stack_bytes),
         )
         types = {k.name: k.type for k in self.planned.kernels}
-        fifos = {f.name: f for f in self.planned.fifos}
+        fifos = {f.name: f for f in (*self.lowered.fifos, *self.planned.fifos)}
         expected = [_step(s, planned.name, fifos, types, ()) for s in planned.program]
         got = [_step(s, planned.name, fifos, None, ()) for s in lowered.program]
         for number, (want, have) in enumerate(zip(expected, got, strict=False)):
@@ -87,7 +91,8 @@ class _Comparison:
         for pool in wire(self.planned, self.arch).pools.values():
             key = (pool.fifo, pool.kind, _actor(pool.actor, pool.kind))
             other = lowered.get(key)
-            have = None if other is None else (other.tile, other.depth, other.allocated, len(other.segments))
+            tile = other.tile if other is not None and pool.tile is not None else None
+            have = None if other is None else (tile, other.depth, other.allocated, len(other.segments))
             want = (pool.tile, pool.depth, pool.allocated, len(pool.segments))
             yield from self.values(f"pool {pool.name!r}", want, have)
 
@@ -135,12 +140,25 @@ def _fifo(fifo: Fifo) -> Any:
     return shape, fifo.dtype, ends, flags, fifo.consumer_shape
 
 
+def _like(planned: Fifo, lowered: Fifo) -> Fifo:
+    """A lowered fifo without the places that the planned one does not say."""
+    if len(planned.consumers) != len(lowered.consumers):
+        return lowered
+    ends = [
+        end if wanted.tile is not None else replace(end, tile=None)
+        for wanted, end in zip(
+            (planned.producer, *planned.consumers), (lowered.producer, *lowered.consumers), strict=True
+        )
+    ]
+    return replace(lowered, producer=ends[0], consumers=tuple(ends[1:]))
+
+
 def _end(end: Endpoint) -> Any:
     return end.kind, end.actor if end.kind == "worker" else "", end.tile, end.dims
 
 
-def _links(design: Design) -> Any:
-    return sorted((k.kind, k.sources, k.targets, k.offsets, str(k.tile)) for k in design.links)
+def _links(design: Design, *, tiles: bool) -> Any:
+    return sorted((k.kind, k.sources, k.targets, k.offsets, str(k.tile) if tiles else "") for k in design.links)
 
 
 def _cascades(design: Design) -> Any:
