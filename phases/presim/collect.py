@@ -22,7 +22,7 @@ from phases.presim.mechanisms import mechanism_evidence
 from phases.presim.options import PresimOptions
 from phases.presim.predicting import Predicted
 from phases.presim.records import equivalences_of, probes_of
-from phases.presim.regress import TEST_FILE, Suite, suite_text
+from phases.presim.regress import Suite, suite_files
 from phases.presim.simulation import Bench, Run, bench_of, evidence_of, failed, handed_on, run_piece, run_whole
 from phases.presim.source import Source, different_inputs, target_tensors
 from phases.presim.stages import Unit, cut, units_of
@@ -280,7 +280,7 @@ def _guarded(work: Callable[[], Run]) -> Run:
 
 def _regression(source: Source, design: bytes, names: tuple[str, ...]) -> RegressionEvidence:
     """Run the suite as it will stand in the port, on the bytes that will be written."""
-    files = {**source.files, DESIGN_FILE: design, TEST_FILE: suite_text(names)}
+    files = {**source.files, DESIGN_FILE: design, **suite_files(names)}
     suite = Suite(files.__getitem__, frozenset(files))
     failures = [name for name in names if suite.failure(name)]
     return RegressionEvidence(stages=len(suite.places), tests=len(names), failed=len(failures), names=tuple(failures))

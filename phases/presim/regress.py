@@ -42,6 +42,19 @@ def test_every_stage_of_the_design_has_a_test() -> None:
 '''
 
 
+INI_FILE: Final = "regress/pytest.ini"
+
+INI: Final = b"""[pytest]
+addopts = -p no:cacheprovider -p phases.presim.regress_quiet
+"""
+"""Keeps pytest from leaving caches in the port, whose files are all listed."""
+
+
+def suite_files(stages_: tuple[str, ...]) -> dict[str, bytes]:
+    """The files of the suite by their path in the port."""
+    return {TEST_FILE: suite_text(stages_), INI_FILE: INI}
+
+
 def suite_text(stages_: tuple[str, ...]) -> bytes:
     """The bytes of `regress/test_stages.py`."""
     return TEXT.replace("{stages}", "".join(f"    {name!a},\n" for name in stages_)).encode("ascii")

@@ -22,7 +22,7 @@ from phases.presim.options import OPTIONS, PresimOptions
 from phases.presim.planning import plan_all
 from phases.presim.predicting import predict
 from phases.presim.records import record_files
-from phases.presim.regress import TEST_FILE, suite_text
+from phases.presim.regress import suite_files
 from phases.presim.source import Source, source_of
 from phases.reports import build_reports
 from phases.reports.design import design_tables, time_table
@@ -82,7 +82,7 @@ def run(
     written = {
         OPTIONS: options.to_bytes(),
         DESIGN_FILE: design_to_json(designs),
-        TEST_FILE: suite_text(collected.units),
+        **suite_files(collected.units),
     }
     report = judge(
         PHASE,

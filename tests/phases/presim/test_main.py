@@ -54,6 +54,7 @@ def test_the_digits_example_passes_with_every_file(done: Path) -> None:
     assert (found["verdict"], found["level"]) == ("PASS", "host")
     assert {i["verdict"] for i in found["items"]} <= {"PASS", "NOT_APPLICABLE"}
     expected = {"design.json", OPTIONS, "regress/test_stages.py", "reports/presim.md", "reports/trace.json"}
+    expected |= {"regress/pytest.ini"}
     assert expected <= set(contents(done))
     for name in ("design.json", OPTIONS, GATE):
         assert is_canonical((done / name).read_bytes())
@@ -232,12 +233,22 @@ def test_impossible_options_are_refused(port: Path, option: str, value: object) 
 
 
 def test_the_standing_suite_runs_under_pytest(done: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(done / "regress")]
-    result = subprocess.run(
-        command, check=False, capture_output=True, text=True, env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
-    )
-    assert result.returncode == 0, result.stdout
-    assert "7 passed" in result.stdout
+    """And leaves no cache behind, from inside the port or outside, whole or one file of it."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[3])
+    before = contents(done)
+    for folder, target in ((done.parent, done / "regress"), (done, Path("regress/test_stages.py"))):
+        result = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", str(target)],
+            check=False,
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=folder,
+        )
+        assert result.returncode == 0, result.stdout
+        assert "7 passed" in result.stdout
+        assert contents(done) == before
 
 
 def test_the_standing_suite_names_what_is_wrong(both: Path) -> None:
