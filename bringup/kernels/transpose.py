@@ -1,4 +1,7 @@
-"""`transpose`, `reshape`, `flatten`: a whole tensor in another order (meaning: `presim.kernels.transpose`)."""
+"""`transpose`, `reshape`, `flatten`: a whole tensor in another order (meaning: `presim.kernels.transpose`).
+
+One pixel of an image is a vector of its channels already: such a reshape is a requantization.
+"""
 
 import math
 from collections.abc import Mapping
@@ -17,10 +20,12 @@ from bringup.kernels.elementwise import (
     normal_pair,
     number,
     numbers,
+    only,
     with_packed,
     word,
 )
 from bringup.kernels.model import Array, Parameter, Row, Source
+from bringup.kernels.quantize_linear import pack_unary, unary
 
 HEADERS = ("requantize.h", "elementwise.h", "port_finish.h", "port_loops.h", "port_wide.h")
 NOTE = "element by element: lanes of 8 channels are taken apart"
@@ -28,6 +33,8 @@ NOTE = "element by element: lanes of 8 channels are taken apart"
 
 def source(row: Row) -> Source:
     """The kernel's code."""
+    if _keeps_lanes(row):
+        return unary(row, only(row, "object_in"), number(row, "x_zero_point"))
     inputs, outputs = by_role(row, "object_in"), by_role(row, "object_out")
     requant = by_role(row, "requant")
     pairs = requant[0].name if requant else "nullptr"
@@ -54,12 +61,23 @@ def source(row: Row) -> Source:
 def pack(row: Row, constants: Mapping[str, Array]) -> Mapping[str, Array]:
     """A pair of multiplier and shift for every place of the axis."""
     dtype = by_role(row, "object_in")[0].dtype
+    if _keeps_lanes(row):
+        return pack_unary(row, constants, dtype, number(row, "x_zero_point"))
     bound = None if dtype == "int64" else bound_of(dtype, number(row, "x_zero_point"))
     found = dict(constants)
     for parameter in by_role(row, "requant"):
         planned = constants[parameter.name].T
         found[parameter.name] = np.array([normal_pair(row, int(m), int(s), bound) for m, s in planned], np.int32)
     return found
+
+
+def _keeps_lanes(row: Row) -> bool:
+    """Whether one object goes in, and the same elements in the same order leave as one."""
+    shapes = [_shape(row, name) for name in ("x_shape", "y_shape")]
+    if numbers(row, "perm") or number(row, "axis") >= 0 or any(_object_count(s) != 1 for s in shapes):
+        return False
+    lengths = [s[1] if len(s) == 4 else s[-1] for s in shapes if len(s) != 4 or s[3] == 1]
+    return len(lengths) == 2 and lengths[0] == lengths[1]
 
 
 def _objects(parameters: tuple[Parameter, ...], name: str, kind: str, elements: int) -> list[str]:

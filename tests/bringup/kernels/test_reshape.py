@@ -24,6 +24,12 @@ def cases() -> dict[str, Case]:
         "sizes without a common part": case((2, 15), (3, 10)),
         "one": case((1, 1, 1, 1), (1, 1)),
         "scalar": case((1,), ()),
+        "one pixel": layout_case(flatten, "flatten", ((1, 19, 1, 1), (1, 19))),
+        "one pixel, rounded": layout_case(
+            flatten, "flatten", ((1, 19, 1, 1), (1, 19)), **integers, requant=((3,), (14,))
+        ),
+        "one pixel, exact": case((1, 19), (1, 19, 1, 1), dtypes=("uint8", "int32"), finish="exact", bundled=True),
+        "several pixels": layout_case(flatten, "flatten", ((2, 9, 1, 1), (2, 9))),
         "rounded by channel": case((1, 9, 2, 3), (9, 6), **integers, axis=0, requant=multipliers(1, 9, shift=40)),
     }
 
