@@ -79,7 +79,7 @@ def make_double() -> Callable[[Mapping[str, Callable[[Array], Array]]], Double]:
     return Double
 
 
-def _port(model: Path, data: Path, folder: Path, device: str) -> Path:
+def made_port(model: Path, data: Path, folder: Path, device: str) -> Path:
     port = folder / f"{model.stem}.port"
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         assert baseline([str(model), "--data", str(data), "--device", device, "--out", str(port)]) == 0
@@ -90,7 +90,7 @@ def _port(model: Path, data: Path, folder: Path, device: str) -> Path:
 @pytest.fixture(scope="session")
 def planned_port(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = root / "examples/digits"
-    return _port(folder / "digits_cnn.onnx", folder / "digits.npz", tmp_path_factory.mktemp("emit"), "npu2")
+    return made_port(folder / "digits_cnn.onnx", folder / "digits.npz", tmp_path_factory.mktemp("emit"), "npu2")
 
 
 @dataclass(frozen=True, slots=True)
