@@ -1,4 +1,4 @@
-# `make demo` and `make test` work on a fresh machine with Python 3.11 to 3.13, make and a compiler-free pip.
+# `make demo` and `make test` work on a fresh machine with Python 3.11 to 3.13, make and g++ (phase 3 executes C++).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,9 +21,10 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)  ## port the bundled digits model through every phase that exists
 	$(BIN)/python -m phases.baseline examples/digits/digits_cnn.onnx --data examples/digits/digits.npz --out $(DEMO_PORT)
 	$(BIN)/python -m phases.presim $(DEMO_PORT)
+	$(BIN)/python -m phases.bringup $(DEMO_PORT) --backend host --level host
 	$(BIN)/python -m phases check $(DEMO_PORT)
 	$(BIN)/python -m phases draw $(DEMO_PORT) --out build/demo/digits_cnn.design.svg
-	@echo "reports: $(DEMO_PORT)/reports/report.html (also baseline.md, presim.md, baseline.ipynb, junit.xml, trace.json)"
+	@echo "reports: $(DEMO_PORT)/reports/report.html (also baseline.md, presim.md, bringup.md, baseline.ipynb, junit.xml)"
 	@echo "picture: build/demo/digits_cnn.design.svg"
 
 test: $(STAMP)  ## everything that CI runs, timed by part
