@@ -8,14 +8,20 @@ where paths part, two readers would need different columns of one object.
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
+from presim.blocks import object_count, object_shape
 from presim.kernels.attributes import Forms
 from presim.plan.access import integers
 from presim.plan.graph import WINDOWED, Graph, Node, Value
+from presim.static.transfers import WORD_BYTES, WRAP_LIMIT, pattern_faults, split_size
 
 LOCAL: Final = (*WINDOWED, "add", "mul", "relu", "clip", "requantize", "lut", "copy")
 """Kernels whose columns depend on columns near them alone."""
 
 MOST_STRIPS: Final = 16
+MOST_DIMS: Final = 4
+"""Dimensions of a task of the host: three of a descriptor, and its iterations."""
 
 Range = tuple[int, int]
 
@@ -35,6 +41,39 @@ def in_strips(graph: Graph, count: int, forms: Forms) -> Graph | None:
         inputs += strip.inputs
         outputs += strip.outputs
     return Graph(nodes=tuple(nodes), inputs=tuple(inputs), outputs=tuple(outputs), views=graph.views)
+
+
+def host_moves(graph: Graph, forms: Forms) -> bool:
+    """Whether the host's descriptors can code the strips of a graph."""
+    ends = (*graph.inputs, *(value for _, value in graph.outputs))
+    return all(host_pattern(value, item_bytes(value, forms)) for value in ends)
+
+
+def item_bytes(value: Value, forms: Forms) -> int:
+    """Bytes of an element of a value."""
+    return int(np.dtype(forms.of(value.tensor).dtype).itemsize)
+
+
+def host_pattern(value: Value, itemsize: int) -> tuple[tuple[int, int], ...]:
+    """(size, stride) outer to inner of the task that moves a strip, in elements of the rows of the whole image.
+
+    A run of columns that is longer than a descriptor codes becomes two dimensions. () = no descriptor codes it.
+
+    Args:
+        value: a strip.
+        itemsize: bytes of an element.
+    """
+    blocks, columns, lanes = object_shape(value.form)
+    row, run = value.width * lanes, columns * lanes
+    outer = ((object_count(value.form), blocks * row), (blocks, row))
+    words = run * itemsize // WORD_BYTES
+    a, b = split_size(words, WRAP_LIMIT["shim"])
+    inner = b * WORD_BYTES // itemsize
+    short = tuple(dim for dim in outer if dim[0] > 1)
+    for dims in ((*outer, (run, 1)), (*short, (a, inner), (inner, 1))):
+        if len(dims) <= MOST_DIMS and not pattern_faults(dims, itemsize, "shim"):
+            return dims
+    return ()
 
 
 def _works_by_columns(graph: Graph, forms: Forms) -> bool:

@@ -9,7 +9,7 @@ from presim.kernels.attributes import Forms
 from presim.plan.array import array_problems
 from presim.plan.build import Setting
 from presim.plan.choices import Choices, Pool, worker_of
-from presim.plan.columns import MOST_STRIPS, in_strips
+from presim.plan.columns import MOST_STRIPS, host_moves, in_strips
 from presim.plan.fit import Fitter, Group
 from presim.plan.graph import Graph, Node, graph_of, joins_in_memory
 from presim.plan.layouts import layouts_of
@@ -78,7 +78,7 @@ def _strips(graph: Graph, failed: list[Node], spreader: Spreader, directives: Di
         if cut is None:
             break
         found, left = _spreads(cut, spreader, directives)
-        if not left:
+        if not left and host_moves(cut, spreader.forms):
             return cut, found
     raise RefusedError(tuple(spreader.refusal(node, directives.of(node.op.name)) for node in failed))
 

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from presim.blocks import object_count, object_shape
+from presim.blocks import LANES, object_count, object_shape
 from presim.design import Direction, Endpoint, Fifo, Link, Slice, Transfer
 from presim.kernels.attributes import Forms
 from presim.plan.choices import Choices, worker_of
+from presim.plan.columns import host_pattern, item_bytes
 from presim.plan.graph import Graph, Value
 from presim.plan.limits import JOIN_LIMIT
 from presim.plan.names import Names, slices_of, strip_of
@@ -265,16 +266,15 @@ class Flows:
         """The task that moves a value; a strip is taken out of the rows of the whole image."""
         name = self.names.fifo(value)
         returned = direction == "drain" and value in self.graph.inputs
-        blocks, columns, lanes = object_shape(value.form) if value.width else (0, 0, 0)
-        row = value.width * lanes
+        dims = host_pattern(value, item_bytes(value, self.forms)) if value.width else ()
         return Transfer(
             fifo=f"{name}>host" if returned else name,
             direction=direction,
             tensor=value.tensor,
             objects=object_count(value.form),
-            offset=value.first_column * lanes,
-            sizes=(object_count(value.form), blocks, columns * lanes) if value.width else (),
-            strides=(blocks * row, row, 1) if value.width else (),
+            offset=value.first_column * LANES,
+            sizes=tuple(size for size, _ in dims),
+            strides=tuple(stride for _, stride in dims),
             wait=direction == "drain",
         )
 

@@ -1,5 +1,6 @@
 """Strips of columns with a halo, cut by the host's transfers."""
 
+import math
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from manifest.errors import RefusedError
 from manifest.onnx_import import Imported
 from presim.kernels.attributes import Forms
-from presim.plan.columns import in_strips
-from presim.plan.graph import graph_of
+from presim.plan.columns import host_pattern, in_strips
+from presim.plan.graph import Value, graph_of
 from presim.static import check_design
+from presim.static.transfers import contiguous, pattern_faults
 from tests.presim.plan.harness import NPU2, assert_exact, plan_of, whole, with_figures
 from tests.presim.plan.models import Net
 
@@ -52,6 +54,47 @@ def test_as_few_strips_as_fit() -> None:
     design = plan_of(image(2600).manifest)
     assert {s.parts for s in design.splits} == {3}
     assert {s.parts for s in plan_of(image(64).manifest).splits} == {1}
+
+
+@pytest.mark.parametrize("width", [2048, 2053, 2200])
+def test_strips_that_are_longer_than_a_descriptor_codes_go_in_two_dimensions(width: int) -> None:
+    net = Net((1, 8, 4, width))
+    imported = net.done(net.conv(net.x, (8, 8)))
+    design = assert_exact(imported.manifest, imported.arrays, NPU2)
+    assert {(s.kind, s.parts) for s in design.splits} == {("columns", 2)}
+    assert [f.line() for c in check_design(design, NPU2) for f in c.findings if f.severity == "error"] == []
+    assert all(len(t.sizes) == 3 and t.sizes[0] == 4 for t in design.sequence)
+
+
+@given(
+    rows=st.integers(1, 80),
+    channels=st.integers(1, 40),
+    width=st.integers(2, 6000),
+    share=st.floats(0, 1),
+    itemsize=st.sampled_from([1, 2, 4]),
+)
+def test_a_strip_that_the_host_moves_is_what_its_pattern_walks(
+    rows: int, channels: int, width: int, share: float, itemsize: int
+) -> None:
+    columns = max(1, int(share * width))
+    value = Value(tensor="x", form=(1, channels, rows, columns), first_column=0, width=width)
+    dims = host_pattern(value, itemsize)
+    blocks = -(-channels // 8)
+    if 8 * columns * itemsize <= 1023 * 4:
+        assert dims == ((rows, blocks * width * 8), (blocks, width * 8), (8 * columns, 1))
+    if not dims:
+        return
+    assert pattern_faults(dims, itemsize, "shim") == []
+    assert math.prod(size for size, _ in dims) == rows * blocks * columns * 8
+    last = sum((size - 1) * stride for size, stride in dims)
+    assert last == ((rows * blocks - 1) * width + columns) * 8 - 1
+    run = [dim for dim in dims if dim[1] < width * 8 or dim[0] == 1]
+    assert contiguous(tuple(run))
+
+
+def test_a_strip_of_no_factors_is_not_moved() -> None:
+    assert host_pattern(Value(tensor="x", form=(1, 8, 4, 1031), first_column=0, width=4000), 1) == ()
+    assert host_pattern(Value(tensor="x", form=(1, 8, 4, 1021), first_column=0, width=4000), 1)
 
 
 @settings(max_examples=25)
