@@ -1,7 +1,9 @@
 """The host backend: exactly the emitted files, lowered and compiled, run in the sanitized child."""
 
+import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -81,10 +83,10 @@ class HostBackend:
         self.device = device
         self.options = options
         self.lower = lower
-        self._own = tempfile.TemporaryDirectory(prefix="bringup-") if options.work is None else None
-        self.work = Path(self._own.name) if self._own is not None else Path(options.work or ".")
-        self._runner: Runner | None = None
+        self.work = options.work or Path(tempfile.mkdtemp(prefix="bringup-"))
         self.compile_seconds = 0.0
+        self._runners: list[Runner] = []
+        self._end = weakref.finalize(self, _end, self._runners, None if options.work is not None else self.work)
 
     def identity(self) -> DeviceIdentity | Unavailable:
         """This machine stands in for the device, provided that it has a compiler with sanitizers."""
@@ -96,12 +98,8 @@ class HostBackend:
         return DeviceIdentity(name="", reported="host", runs="host")
 
     def close(self) -> None:
-        """End the child and remove what is this backend's own."""
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            runner.close()
-        if self._own is not None:
-            self._own.cleanup()
+        """End the child and remove what is this backend's own; happens by itself where nobody asks for it."""
+        self._end()
 
     def run(self, job: Job, inputs: Sequence[Mapping[str, Array]]) -> Outcome:
         """See `bringup.model.Backend.run`."""
@@ -159,14 +157,18 @@ class HostBackend:
 
     def runner(self) -> Runner:
         """The child's server."""
-        if self._runner is None:
-            jobs = Path(tempfile.mkdtemp(prefix="jobs-", dir=self._existing()))
-            self._runner = Runner(jobs, timeout_s=self.options.timeout_s)
-        return self._runner
+        if not self._runners:
+            self.work.mkdir(parents=True, exist_ok=True)
+            jobs = Path(tempfile.mkdtemp(prefix="jobs-", dir=self.work))
+            self._runners.append(Runner(jobs, timeout_s=self.options.timeout_s))
+        return self._runners[0]
 
-    def _existing(self) -> Path:
-        self.work.mkdir(parents=True, exist_ok=True)
-        return self.work
+
+def _end(runners: Sequence[Runner], own: Path | None) -> None:
+    for runner in runners:
+        runner.close()
+    if own is not None:
+        shutil.rmtree(own, ignore_errors=True)
 
 
 def forms(job: Job, lowered: Design, inputs: Sequence[Mapping[str, Array]], generated: Generated) -> tuple[Form, Form]:

@@ -14,6 +14,7 @@ from manifest.io import canonical_json, sha256_hex
 from presim.design import Acquire, Call, Design, Endpoint, Fifo, Loop, Release, Step, Transfer
 from presim.pools import wire
 from presim.simulate.host import host_program, tap_order
+from presim.static.structure import structure
 from presim.steps import elements_of, side_of, variable_of
 
 Form = dict[str, Any]
@@ -51,19 +52,21 @@ class Difference:
 
 
 def form_of(design: Design, naming: Naming) -> Form:
-    """The comparable form of a design."""
+    """The comparable form of a design; one that makes no sense has neither pools nor patterns, and says so."""
+    problems = structure(design)
     return {
         "device": design.device,
         "worker": {w.name: _worker(design, w.name, naming) for w in design.workers},
         "fifo": {f.name: _fifo(f, naming) for f in design.fifos},
-        "pool": _pools(design),
         "link": sorted(
             [k.kind, list(k.sources), list(k.targets), list(k.offsets) if k.kind != "forward" else [], _tile(k.tile)]
             for k in design.links
         ),
         "buffer": {b.name: b.array is not None for b in design.buffers if b.name in naming.buffers},
         "cascade": sorted([c.source, c.target] for c in design.cascades),
-        "sequence": _sequence(design),
+        "pool": {} if problems else _pools(design),
+        "sequence": [] if problems else _sequence(design),
+        "structure": f"{problems[0].where}: {problems[0].text}" if problems else "sound",
     }
 
 
@@ -88,7 +91,11 @@ def difference(planned: Any, lowered: Any, where: tuple[str, ...] = ()) -> Diffe
     if planned == lowered:
         return None
     if isinstance(planned, dict) and isinstance(lowered, dict):
-        for key in sorted(planned.keys() | lowered.keys()):
+        if "structure" in lowered and lowered["structure"] != planned.get("structure"):
+            # What makes no sense has no pools, which says nothing: the rest first, then why.
+            planned = {k: v for k, v in planned.items() if k not in {"pool", "sequence"}}
+            lowered = {k: v for k, v in lowered.items() if k not in {"pool", "sequence"}}
+        for key in (*planned, *(k for k in lowered if k not in planned)):
             if key not in planned or key not in lowered:
                 there, absent = ("present", "none") if key in planned else ("none", "one more")
                 return Difference(where=(*where, key), planned=there, lowered=absent)
@@ -164,7 +171,6 @@ def _scalar(value: int | str, counters: tuple[str, ...]) -> list[int]:
 
 def _fifo(fifo: Fifo, naming: Naming) -> Form:
     made: Form = {
-        "dtype": fifo.dtype,
         "producer": _end(fifo.producer),
         "consumers": [_end(c) for c in fifo.consumers],
         "via_dma": fifo.via_dma,
@@ -173,6 +179,7 @@ def _fifo(fifo: Fifo, naming: Naming) -> Form:
         "starts_with": fifo.init_array is not None or fifo.init_objects > 0,
     }
     if fifo.name not in naming.constants:
+        made["dtype"] = fifo.dtype
         made["shape"] = list(fifo.shape)
         made["consumer_shape"] = list(fifo.consumer_shape)
     return made
