@@ -13,6 +13,7 @@ from phases.exit_codes import GATE_NOT_PASSED, OK
 from phases.port import Port, open_port
 
 FOLDER: Final = "generated/"
+ABSENT: Final = "LINT-GENERATED"
 
 EPILOG = """\b
 Examples:
@@ -52,6 +53,6 @@ def generated_files(port: Port) -> Mapping[str, bytes]:
     """
     names = sorted(name for name in port.state.files if name.startswith(FOLDER))
     if not names:
-        msg = f"[LINT-GENERATED] {FOLDER}: expected generated sources; got none; remedy: run phases.bringup"
+        msg = f"[{ABSENT}] {FOLDER}: expected generated sources; got none; remedy: run phases.bringup"
         raise UpstreamError(msg)
     return {name.removeprefix(FOLDER): port.read(name) for name in names}
