@@ -102,7 +102,7 @@ def run_whole(bench: Bench, handed: Sequence[Mapping[str, Array]], *, schedules:
         fifos=[expected_of(design, row) for row in bench.streams],
     )
     result = simulate(design, data=data, options=SimOptions(schedules=schedules))
-    return Run(result=result, uncompared=_uncompared(bench, design, result), fifos=_names(design))
+    return Run(result=result, uncompared=uncompared(bench, design, result), fifos=_names(design))
 
 
 def run_piece(bench: Bench, piece: Piece, *, inferences: int = 1, schedules: int = 0) -> Run:
@@ -118,7 +118,7 @@ def run_piece(bench: Bench, piece: Piece, *, inferences: int = 1, schedules: int
         fifos=[expected_of(piece.design, row) for row in rows],
     )
     result = simulate(piece.design, data=data, options=SimOptions(schedules=schedules))
-    return Run(result=result, uncompared=_uncompared(bench, piece.design, result), fifos=_names(piece.design))
+    return Run(result=result, uncompared=uncompared(bench, piece.design, result), fifos=_names(piece.design))
 
 
 def handed_on(bench: Bench, result: SimResult) -> list[dict[str, Array]]:
@@ -207,15 +207,18 @@ def _names(design: Design) -> frozenset[str]:
     return frozenset(f.name for f in design.fifos)
 
 
-def _uncompared(bench: Bench, design: Design, result: SimResult) -> tuple[str, ...]:
+def uncompared(bench: Bench, design: Design, result: SimResult) -> tuple[str, ...]:
     """Fifos with a tensor of which no element was compared.
 
-    What the host itself fills is the oracle's by definition, also where a memory tile takes it in pieces.
+    What the host itself fills is the oracle's by definition, also where a memory tile takes it in pieces. What a memory
+    tile joins and another one splits never lies whole under one lock: it is compared where all its pieces are.
     """
+    compared = {name for name, count in result.compared.items() if count}
+    compared |= {n for k in design.links if k.kind == "split" and compared.issuperset(k.targets) for n in k.sources}
     return tuple(
         f.name
         for f in design.fifos
-        if carries_activation(f, bench.manifest) and f.producer.kind != "shim" and not result.compared.get(f.name)
+        if carries_activation(f, bench.manifest) and f.producer.kind != "shim" and f.name not in compared
     )
 
 
