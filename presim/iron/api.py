@@ -34,7 +34,7 @@ class Row:
 
     Attributes:
         name: dotted, as a design file imports it; methods behind their class.
-        kind: module, class, function, method, property, constant.
+        kind: module, class, function, method, property, constant; object = handed out, not imported.
         page: key of the page that it was read on.
         parameters: without `self`; () for what is not called.
         note: what the stand-in does with it, where that is not plain.
@@ -115,6 +115,11 @@ def _shown(parameter: Parameter) -> str:
     return f"{stars}{parameter.name}" + ("" if parameter.default is None else f"={parameter.default}")
 
 
+def _imported(name: str, row: Row, prefix: str) -> bool:
+    """Whether a row is a name of the module with this prefix."""
+    return name.startswith(prefix) and "." not in name.removeprefix(prefix) and row.kind != "object"
+
+
 def absent(module: str) -> Callable[[str], Any]:
     """A module's `__getattr__`: names that 1.4 has not are refused, with those that there are."""
 
@@ -125,7 +130,7 @@ def absent(module: str) -> Callable[[str], Any]:
         if found is not None and found.kind == "module":
             return importlib.import_module(found.name)
         prefix = f"{module}."
-        have = sorted({n.removeprefix(prefix).split(".")[0] for n in load()[0] if n.startswith(prefix)})
+        have = sorted(n.removeprefix(prefix) for n, r in load()[0].items() if _imported(n, r, prefix))
         text = f"{module} has no {name!r} in {VERSION} as far as the stand-in knows; it has {', '.join(have)}"
         raise MissingNameError(text)
 

@@ -163,6 +163,7 @@ class Kernel(BaseKernel):
         name: str,
         object_file_name: str,
         arg_types: Any = (),
+        *,
         stack_size_override: int | None = None,
     ) -> None:
         del stack_size_override
@@ -190,6 +191,7 @@ class ExternalFunction(BaseKernel):
         arg_types: Any = (),
         include_dirs: Any = (),
         compile_flags: Any = (),
+        *,
         stack_size_override: int | None = None,
     ) -> None:
         del stack_size_override

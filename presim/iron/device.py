@@ -24,13 +24,8 @@ class Tile:
         self.kind = str(tile_type or "")
         self.allocation_scheme = allocation_scheme
 
-    @property
-    def placed(self) -> bool:
-        """Whether it says where it is."""
-        return self.col is not None and self.row is not None
-
     def __str__(self) -> str:
-        return f"({self.col}, {self.row})" if self.placed else f"any {self.kind} tile"
+        return f"({self.col}, {self.row})" if self.col is not None and self.row is not None else f"any {self.kind} tile"
 
     def __repr__(self) -> str:
         names = {"core": "AnyComputeTile", "mem": "AnyMemTile", "shim": "AnyShimTile"}

@@ -182,8 +182,7 @@ class ObjectFifoHandle:
         """`prod` or `cons`."""
         return "prod" if self.side == "produce" else "cons"
 
-    @property
-    def type(self) -> ArrayType:
+    def held_type(self) -> ArrayType:
         """Type of what this end holds."""
         return self.fifo.type if self.side == "produce" else self.fifo.consumer_type
 
@@ -210,7 +209,7 @@ class ObjectFifoHandle:
         current = tracer(f"acquire() of fifo {self.name!r}")
         current.add(AcquireNode(self.name, self.side, count))
         base = current.released((self.name, self.side))
-        held = [Held(self.name, self.side, self.type, base + i, current.depth) for i in range(count)]
+        held = [Held(self.name, self.side, self.held_type(), base + i, current.depth) for i in range(count)]
         return held[0] if count == 1 else View(held)
 
     @row("aie.iron.ObjectFifoHandle.release")

@@ -10,7 +10,6 @@ from presim.iron.api import row
 from presim.iron.device import CLASSES, Device, set_current_device
 from presim.iron.errors import UnsupportedError, WrongValueError
 from presim.iron.expr import Scalar, cast
-from presim.iron.expr import binary as _binary
 
 
 @row("aie.utils.hostruntime.argparse.add_compile_args")
@@ -97,32 +96,6 @@ def index_cast(value: Any, to: Any = None) -> Any:
     return cast(np.dtype(to).name, value)
 
 
-@row("aie.extras.dialects.arith.addi")
-def addi(lhs: Any, rhs: Any) -> Any:
-    """Sum."""
-    return _plain(lhs) + _plain(rhs) if _known(lhs, rhs) else _binary("add", lhs, rhs)
-
-
-@row("aie.extras.dialects.arith.subi")
-def subi(lhs: Any, rhs: Any) -> Any:
-    """Difference."""
-    return _plain(lhs) - _plain(rhs) if _known(lhs, rhs) else _binary("sub", lhs, rhs)
-
-
-@row("aie.extras.dialects.arith.muli")
-def muli(lhs: Any, rhs: Any) -> Any:
-    """Product."""
-    return _plain(lhs) * _plain(rhs) if _known(lhs, rhs) else _binary("mul", lhs, rhs)
-
-
-def _known(*values: Any) -> bool:
-    return not any(isinstance(v, Scalar) for v in values)
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, np.integer) else value
-
-
 @row("aie.extras.dialects.memref.view")
 def view(memory: Any, shape: Any, dtype: Any = None, shift: int = 0) -> NoReturn:
     """A part of a buffer; not followed."""
@@ -141,22 +114,10 @@ class T:
         return np.int32
 
     @staticmethod
-    @row("aie.extras.types.i16")
-    def i16() -> Any:
-        """16-bit integers."""
-        return np.int16
-
-    @staticmethod
-    @row("aie.extras.types.i8")
-    def i8() -> Any:
-        """8-bit integers."""
-        return np.int8
-
-    @staticmethod
     @row("aie.extras.types.index")
     def index() -> Any:
         """Indices."""
         return None
 
 
-i32, i16, i8, index = T.i32, T.i16, T.i8, T.index
+i32, index = T.i32, T.index

@@ -203,7 +203,7 @@ class _Lowerer:
     def transfer(self, started: Started) -> Transfer:
         """One transfer, in whole objects."""
         handle = started.handle
-        type_: ArrayType = handle.type
+        type_: ArrayType = handle.held_type()
         pattern = started.pattern
         if pattern.count % type_.elements:
             msg = (

@@ -38,7 +38,8 @@ def relu(context: Any, taken: Array, made: Array) -> None:
     made[...] = np.maximum(taken, 0)
 
 
-def blur(context: Any, top: Array, mid: Array, bottom: Array, taps: Array, made: Array) -> None:
+def blur(context: Any, *arrays: Array) -> None:
+    top, mid, bottom, taps, made = arrays
     made[...] = taps[0] * top + taps[1] * mid + taps[2] * bottom + context.scalars["s0"]
 
 

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""A sum over two cores through the cascade. `hang`: the second waits for a token behind the first one's second block."""
+"""A sum over two cores through the cascade. `hang`: the second awaits a token behind the first one's second block."""
 
 import sys
 
@@ -43,7 +43,7 @@ def tail(of_w, of_out, token, get):
         token.release(1)
 
 
-def sequence(x, w, y, x_h, w_h, y_h):
+def sequence(x, w, y, x_h, w_h, y_h):  # noqa: PLR0917 (one parameter for each argument)
     x_h.fill(x)
     w_h.fill(w)
     y_h.drain(y, wait=True)

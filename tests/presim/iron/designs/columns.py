@@ -34,7 +34,7 @@ def core(of_in, of_vector, of_out, shift):
         of_out.release(1)
 
 
-def sequence(x, v, y, ins, vector, outs):
+def sequence(x, v, y, ins, vector, outs):  # noqa: PLR0917 (one parameter for each argument)
     vector.fill(v)
     groups = [TaskGroup() for _ in range(CORES)] if HANG else [TaskGroup()] * CORES
     for i in range(CORES):

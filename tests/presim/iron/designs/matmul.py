@@ -39,7 +39,7 @@ b_tap = TensorTiler2D.group_tiler((K, N), (B, B), (K // B, N // B), tile_group_c
 c_taps = TensorTiler2D.group_tiler((M, N), (B, B), (1, N // B))
 
 
-def sequence(a, b, c, a_h, b_h, c_h):
+def sequence(a, b, c, a_h, b_h, c_h):  # noqa: PLR0917 (one parameter for each argument)
     if HANG:
         first = TaskGroup()
         for tap in a_taps:

@@ -25,7 +25,7 @@ skip_in = skip.cons(depth=1) if HANG else skip.cons(depth=2)
 
 
 def conv(window, of_mid, taps, blur):
-    def call(top, mid, bottom, made, weights, border):
+    def call(top, mid, bottom, made, weights, border):  # noqa: PLR0917 (one parameter for each argument)
         blur(top, mid, bottom, taps, made, border)
 
     sliding_3row(window, of_mid, n_out_rows=HEIGHT, do_kernel=call)

@@ -1,8 +1,8 @@
 """Stand-in for `aie.extras.dialects.arith`."""
 
 from presim.iron.api import absent
-from presim.iron.hostutils import addi, constant, index_cast, muli, subi
+from presim.iron.hostutils import constant, index_cast
 
-__all__ = ["addi", "constant", "index_cast", "muli", "subi"]
+__all__ = ["constant", "index_cast"]
 
 __getattr__ = absent("aie.extras.dialects.arith")
