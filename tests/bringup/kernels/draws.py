@@ -282,9 +282,7 @@ def gemm_rows(
         parameter("weights", "weights", weights),
         parameter("acc", "acc", acc, writes=True),
     ]
-    sums = Drawn(
-        row=row_of("gemm_rows", attributes, parameters, arch=arch, modes=modes), arrays={"weights": weights}
-    )
+    sums = Drawn(row=row_of("gemm_rows", attributes, parameters, arch=arch, modes=modes), arrays={"weights": weights})
     arrays: dict[str, Array] = {}
     tail = _tail(finish, vector.outputs, arrays, rng)
     arrays["out"] = np.full(blocks_of(vector.outputs) * 8, 85, finish.dtype)
@@ -340,7 +338,8 @@ def matmul(
     for position, name in enumerate("ab"):
         shape, dtype = (operands.a, operands.b)[position], operands.dtypes[position]
         if position != operands.constant:
-            _objects(name, shape, dtype, operands, arrays, seed + 10 * position)
+            whole = to_objects(codes(shape, dtype, seed + 10 * position, bits=operands.bits))
+            arrays |= {name: whole} if operands.bundled else {f"{name}{i}": block for i, block in enumerate(whole)}
             parameters += [parameter(n, "object_in", a) for n, a in arrays.items() if n[0] == name]
     if operands.constant >= 0:
         shape, dtype = (operands.a, operands.b)[operands.constant], operands.dtypes[operands.constant]
@@ -354,13 +353,3 @@ def matmul(
         arrays[name] = np.full(shape, 85, finish.dtype)
         parameters.append(parameter(name, "object_out", arrays[name], writes=True))
     return Drawn(row=row_of("matmul", attributes, parameters, arch=arch, modes=modes), arrays=arrays)
-
-
-def _objects(
-    name: str, shape: tuple[int, ...], dtype: str, operands: Operands, arrays: dict[str, Array], seed: int
-) -> None:
-    whole = to_objects(codes(shape, dtype, seed, bits=operands.bits))
-    if operands.bundled:
-        arrays[name] = whole
-    else:
-        arrays |= {f"{name}{i}": block for i, block in enumerate(whole)}

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from bringup.execute.abi import C_TYPES
 from bringup.kernels import KERNELS
+from bringup.kernels.elementwise import ROUNDINGS
 from bringup.kernels.model import Parameter, Row, Source
 from presim.kernels import KERNELS as SIMULATED
-from tests.bringup.kernels.emitted import ARCHES, FLAGS, HOST, ROUNDINGS, SATURATIONS, WARNINGS, copy_headers
+from tests.bringup.kernels.emitted import ARCHES, FLAGS, HOST, SATURATIONS, WARNINGS, copy_headers
 from tests.presim.kernels.driver import Cascade, Tile
 
 Array = NDArray[Any]
@@ -64,7 +65,8 @@ def simulated(rows: Sequence[Row], calls: Sequence[Call]) -> list[list[Array]]:
         row = rows[call.kernel]
         for p in row.parameters:
             if p.role == "acc":
-                kept.setdefault(call.slots[p.name], np.full(p.shape, 77, p.dtype))
+                given = call.arrays.get(p.name, np.full(p.shape, 77, p.dtype))
+                kept.setdefault(call.slots[p.name], np.array(given))
         out = Cascade()
         arguments = list(_arguments(row, call, kept, wire, out))
         tile = Tile(
@@ -107,13 +109,12 @@ def compiled(
     rows: Sequence[Row], calls: Sequence[Call], folder: Path, *, edits: Sequence[tuple[str, str]] = ()
 ) -> list[list[Array]]:
     """What the compiled kernels write into objects, for every call; `edits` change headers (mutants)."""
+    return run(rows, build(rows, folder, edits=edits), calls, folder)
+
+
+def build(rows: Sequence[Row], folder: Path, *, edits: Sequence[tuple[str, str]] = ()) -> list[Source]:
+    """One program of all kernels; sanitized unless headers are edited."""
     sources = [KERNELS[row.type].source(row) for row in rows]
-    build(sources, folder, arch=rows[0].arch, edits=edits)
-    return answers(rows, sources, calls, folder)
-
-
-def build(sources: Sequence[Source], folder: Path, *, arch: str, edits: Sequence[tuple[str, str]] = ()) -> None:
-    """One program of all kernels."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not on PATH")
@@ -123,10 +124,12 @@ def build(sources: Sequence[Source], folder: Path, *, arch: str, edits: Sequence
     texts = [_boxed(source, number) for number, source in enumerate(sources)]
     includes = [f'#include "{header}"' for header in headers]
     (folder / "program.cc").write_text("\n".join([*includes, *texts, program(sources)]))
-    command = [compiler, *FLAGS, *WARNINGS, f"-DAIE_HOST_ARCH={ARCHES[arch]}", "-I", str(HOST / "include")]
+    flags = ["-O0" if f == "-O1" else f for f in (*FLAGS, *WARNINGS)] if not edits else ["-std=c++20", "-O0"]
+    command = [compiler, *flags, f"-DAIE_HOST_ARCH={ARCHES[rows[0].arch]}", "-I", str(HOST / "include")]
     command += ["-I", str(folder), str(folder / "program.cc"), str(HOST / "aie_host_runtime.cc")]
     done = subprocess.run([*command, "-o", str(folder / "program")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
+    return sources
 
 
 def _boxed(source: Source, number: int) -> str:
@@ -212,10 +215,8 @@ int main() {{
 """
 
 
-def answers(
-    rows: Sequence[Row], sources: Sequence[Source], calls: Sequence[Call], folder: Path
-) -> list[list[Array]]:
-    """Objects that are written; what is only read has to be as it was."""
+def run(rows: Sequence[Row], sources: Sequence[Source], calls: Sequence[Call], folder: Path) -> list[list[Array]]:
+    """Objects that the built program writes; what is only read has to be as it was."""
     given = [_packed(rows[c.kernel], sources[c.kernel], c) for c in calls]
     blob = bytearray()
     for call, arrays in zip(calls, given, strict=True):
@@ -239,7 +240,11 @@ def _packed(row: Row, source: Source, call: Call) -> list[Array]:
     assert set(made) == set(constants)
     arrays = []
     for p in source.parameters:
-        value = np.full(p.shape, 77, p.dtype) if p.role == "acc" else made.get(p.name, call.arrays.get(p.name))
+        value = made.get(p.name, call.arrays.get(p.name))
+        if p.role == "acc":
+            planned, value = value, np.full(p.shape, 77, p.dtype)
+            if planned is not None:
+                value[: planned.size] = planned
         assert value is not None
         if p.role == "weights" and call.object_number >= 0:
             value = value[call.object_number]
@@ -254,9 +259,37 @@ def _taken(source: Source, arrays: Sequence[Array], stream: io.BytesIO) -> list[
         after = np.frombuffer(stream.read(before.nbytes), before.dtype).reshape(before.shape)
         if p.role == "object_out":
             found.append(after)
-        elif not p.writes:
+        elif not p.writes and p.role != "acc":
             np.testing.assert_array_equal(after, before, err_msg=f"{p.name} is only read")
     return found
+
+
+class Book:
+    """Kernels of several tests in one program, which is built at the first call."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows: list[Row] = []
+        self.sources: list[Source] = []
+
+    def add(self, rows: Sequence[Row]) -> int:
+        """Kernels under names of their own; returns the number of the first one."""
+        assert not self.sources
+        first = len(self.rows)
+        self.rows += [renamed(row, first + i) for i, row in enumerate(rows)]
+        return first
+
+    def check(self, calls: Sequence[Call]) -> list[list[Array]]:
+        """What the calls write, in the program and in the simulator alike."""
+        self.sources = self.sources or build(self.rows, self.folder)
+        got, wanted = run(self.rows, self.sources, calls, self.folder), simulated(self.rows, calls)
+        assert differing(got, wanted) == [0] * len(calls)
+        return wanted
+
+
+def shifted(calls: Sequence[Call], first: int) -> list[Call]:
+    """Calls of kernels that are numbered from `first` on."""
+    return [replace(c, kernel=c.kernel + first) for c in calls]
 
 
 def differing(got: Sequence[Sequence[Array]], wanted: Sequence[Sequence[Array]]) -> list[int]:
