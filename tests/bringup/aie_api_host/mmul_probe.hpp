@@ -15,11 +15,13 @@ void put_lanes(std::int64_t* out, const Acc& acc) {
   for (unsigned i = 0; i < Acc::size(); ++i) out[i] = acc.data()[i];
 }
 
-/// sums = start + A B as accumulators, narrow = its 16 bit and wide = its 32 bit results, again = start taken from
-/// `wide` plus nothing, product = A B from an mmul that was only default constructed.
+/// sums = start + A B as accumulators, narrow = its 16 bit and wide = its 32 bit results, again = accumulators of an
+/// mmul made of `wide`, product = A B from an mmul that was only default constructed, order = the raw order of an
+/// mmul that was made of the 16 bit numbers 0, 1, 2, ...
 template <typename MM>
 void run(const void* a, const void* b, const std::int64_t* start, std::int64_t* sums, std::int16_t* narrow,
-         std::int32_t* wide, std::int64_t* again, std::int64_t* product) {
+         std::int32_t* wide, std::int64_t* again, std::int64_t* product,
+         std::int32_t* order) {
   const auto va = vector_from<typename MM::vector_A_type>(a);
   const auto vb = vector_from<typename MM::vector_B_type>(b);
   typename MM::accum_type acc;
@@ -39,6 +41,10 @@ void run(const void* a, const void* b, const std::int64_t* start, std::int64_t* 
   put_lanes(product, fresh.to_accum());
   for (unsigned i = 0; i < MM::size_C; ++i)
     if (overwritten.to_accum().data()[i] != fresh.to_accum().data()[i]) product[i] = -1;
+  aie::vector<int16, MM::size_C> numbers;
+  for (unsigned i = 0; i < MM::size_C; ++i) numbers.set(static_cast<int16>(i), i);
+  const auto o = MM(numbers).template to_vector<int32>();
+  std::memcpy(order, o.data(), sizeof(int32) * MM::size_C);
 }
 
 template <typename MM>

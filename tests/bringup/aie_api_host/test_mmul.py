@@ -87,7 +87,8 @@ def source(arch: int) -> str:
             else:
                 text = (
                     "(const void* a, const void* b, const std::int64_t* c, std::int64_t* d, std::int16_t* e, "
-                    f"std::int32_t* f, std::int64_t* g, std::int64_t* h) {{ run<{kind}>(a, b, c, d, e, f, g, h); }}"
+                    "std::int32_t* f, std::int64_t* g, std::int64_t* h, std::int32_t* i) "
+                    f"{{ run<{kind}>(a, b, c, d, e, f, g, h, i); }}"
                 )
             lines.append(f'extern "C" void mmul_{number}{text}')
     return "\n".join(lines) + "\n"
@@ -111,40 +112,55 @@ def random_of(dtype: Any, count: int, rng: np.random.Generator) -> Array:
     return values
 
 
+class Result(NamedTuple):
+    """What one mmul gives; all but `narrow` in raw order."""
+
+    sums: Array
+    narrow: Array
+    wide: Array
+    again: Array
+    product: Array
+    order: Array
+
+
+def run(path: Path, number: int, a: Array, b: Array, start: Array) -> Result:
+    probe = Probe(path)
+    probe.library.aie_host_reset()
+    types = (np.int64, np.int16, np.int32, np.int64, np.int64, np.int32)
+    result = Result(*(np.zeros(start.size, t) for t in types))
+    probe.call(f"mmul_{number}", a, b, start, *result)
+    return result
+
+
 @pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES[: len(CASES)])
 def test_documented_shapes_are_matrix_products_that_wrap(libraries: dict[int, Path], number: int) -> None:
     case = CASES[number]
-    probe, (m, k, n) = Probe(libraries[case.arch]), case.shape
-    probe.library.aie_host_reset()
+    m, k, n = case.shape
     rng = np.random.default_rng(number)
     a, b = random_of(case.a, m * k, rng), random_of(case.b, k * n, rng)
     start = random_of(f"int{case.bits}", m * n, rng).astype(np.int64)
-    sums, again, fresh = np.zeros(m * n, np.int64), np.zeros(m * n, np.int64), np.zeros(m * n, np.int64)
-    narrow, wide = np.zeros(m * n, np.int16), np.zeros(m * n, np.int32)
-    probe.call(f"mmul_{number}", a, b, start, sums, narrow, wide, again, fresh)
+    got = run(libraries[case.arch], number, a, b, start)
 
-    exact = a.reshape(m, k).astype(object) @ b.reshape(k, n).astype(object)
-    assert fresh.tolist() == [wrap(int(v), case.bits, True) for v in exact.ravel()]
-    want = [wrap(int(v) + s, case.bits, True) for v, s in zip(exact.ravel(), start.tolist(), strict=True)]
-    assert sums.tolist() == want
-    assert narrow.tolist() == [srs_exact(v, 2, 16, True, (0, 0)) for v in want], "16 bit results are row-major"
-    low = [wrap(v, 32, True) for v in want]
-    assert sorted(wide.tolist()) == sorted(low)
-    assert again.tolist() == low, "raw order in, raw order out"
+    order = got.order.tolist()  # raw lane i is the row-major element order[i]
+    exact = [int(v) for v in (a.reshape(m, k).astype(object) @ b.reshape(k, n).astype(object)).ravel()]
+    assert got.product.tolist() == [wrap(exact[at], case.bits, True) for at in order]
+    sums = [wrap(exact[at] + v, case.bits, True) for at, v in zip(order, start.tolist(), strict=True)]
+    assert got.sums.tolist() == sums
+    low = [wrap(v, 32, True) for v in sums]
+    assert got.wide.tolist() == low
+    assert got.again.tolist() == low, "raw order in, raw order out"
+    narrow = [got.narrow.tolist()[at] for at in order]
+    assert narrow == [srs_exact(v, 2, 16, True, (0, 0)) for v in sums], "16 bit results are row-major"
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES[: len(CASES)])
-def test_32_bit_results_come_in_a_fixed_order_that_is_not_row_major(libraries: dict[int, Path], number: int) -> None:
+def test_raw_lanes_come_in_a_fixed_order_that_is_not_row_major(libraries: dict[int, Path], number: int) -> None:
     case = CASES[number]
-    probe, (m, k, n) = Probe(libraries[case.arch]), case.shape
-    zeros, lanes = np.zeros(4 * m * k * n, np.int64), np.arange(m * n, dtype=np.int64)
-    order = np.zeros(m * n, np.int32)
-    other = [np.zeros(m * n, np.int64) for _ in range(4)]
-    probe.call(f"mmul_{number}", zeros, zeros, lanes, other[0], other[1], order, other[2], other[3])
-    assert sorted(order.tolist()) == lanes.tolist()
-    assert order.tolist() != lanes.tolist()
-    moved = sum(p != q for p, q in zip(order.tolist(), lanes.tolist(), strict=True))
-    assert 2 * moved >= m * n, "most lanes move"
+    m, k, n = case.shape
+    nothing = np.zeros(4 * m * k * n, np.int64)
+    order = run(libraries[case.arch], number, nothing, nothing, np.zeros(m * n, np.int64)).order.tolist()
+    assert sorted(order) == list(range(m * n))
+    assert sum(place != lane for lane, place in enumerate(order)) > m * n // 2, "most lanes move"
 
 
 @pytest.mark.parametrize("number", range(len(FLOATS)), ids=NAMES[len(CASES) :])

@@ -1,12 +1,12 @@
 // aie::mmul: C (M x N) += A (M x K) * B (K x N), all blocks row-major.
 // Sources: aie_api aie.hpp (struct mmul), detail/mmul.hpp (C_block), detail/aie2/mmul_8_8.hpp.
 //
-// Lane order of 32 bit results: the order in which to_vector<int32>() hands out the raw accumulator is not
-// documented, and row-major was observed to be wrong on silicon. Here it is a fixed permutation that is not the
-// identity, so a kernel that takes int32 results for row-major fails on the host too. Results of 8 and 16 bits are
-// row-major. A vector of 32 bits given to the constructor is taken in the same raw order (load, accumulate, store
-// round-trips). to_accum() keeps accumulators whole: hand those on, not int32 vectors.
-// AIE_HOST_ROW_MAJOR_INT32 switches the scramble off, for published kernels that rely on row-major.
+// Order of lanes: in which order an mmul keeps its accumulators, and so hands out to_vector<int32>(), is not documented,
+// and row-major was observed to be wrong on silicon. Here it is a fixed permutation that is not the identity, so a
+// kernel that takes 32 bit results for row-major fails on the host too. It is the same for to_vector of 32 bits,
+// to_accum() and the constructors from a 32 bit vector or an accumulator: what was taken out can be handed on and put
+// back. Vectors of 8 and 16 bits are row-major both ways, and so are floats.
+// AIE_HOST_ROW_MAJOR_INT32 makes all of them row-major, for published kernels that rely on it.
 #pragma once
 
 #include "mmul_shapes.hpp"
@@ -15,7 +15,7 @@
 namespace aie {
 namespace detail {
 
-/// Where lane i of the raw 32 bit result of M x N comes from in row-major order: rows rotated, columns odd-even.
+/// The row-major place of raw lane i of M x N: rows rotated by one, even columns behind odd ones.
 template <unsigned M, unsigned N>
 constexpr unsigned raw_lane(unsigned i) {
 #ifdef AIE_HOST_ROW_MAJOR_INT32
@@ -65,16 +65,13 @@ struct mmul {
 
   /// The first mac after this acts as a mul.
   mmul() : zero_(true) {}
-  mmul(const accum_type& acc) : data_(acc), zero_(false) {}
+  mmul(const accum_type& acc) : data_(from_raw(acc)), zero_(false) {}
   template <typename T>
   mmul(const vector<T, size_C>& v, int shift = 0) : zero_(false) {
-    if constexpr (sizeof(T) == 4 && std::is_integral_v<T>) {
-      vector<T, size_C> ordered;
-      for (unsigned i = 0; i < size_C; ++i) ordered.data()[detail::raw_lane<M, N>(i)] = v.data()[i];
-      data_.from_vector(ordered, shift);
-    } else {
+    if constexpr (has_raw_order<T>)
+      data_.from_vector(from_raw(v), shift);
+    else
       data_.from_vector(v, shift);
-    }
   }
 
   void mul(const vector_A_type& a, const vector_B_type& b) {
@@ -94,29 +91,43 @@ struct mmul {
     zero_ = false;
   }
 
-  accum_type to_accum() const { return data_; }
-  operator accum_type() const { return data_; }
+  accum_type to_accum() const { return to_raw(data_); }
+  operator accum_type() const { return to_accum(); }
 
   /// 8 and 16 bit results (and floats): row-major. 32 bit results: raw order, see the top of the file.
   template <typename T>
   vector<T, size_C> to_vector(int shift = 0) const {
-    return scrambled(data_.template to_vector<T>(shift));
+    return ordered(data_.template to_vector<T>(shift));
   }
   template <typename T>
   vector<T, size_C> to_vector_sign(bool v_sign, int shift = 0) const {
-    return scrambled(data_.template to_vector_sign<T>(v_sign, shift));
+    return ordered(data_.template to_vector_sign<T>(v_sign, shift));
   }
 
  private:
   template <typename T>
-  static vector<T, size_C> scrambled(const vector<T, size_C>& v) {
-    if constexpr (sizeof(T) == 4 && std::is_integral_v<T>) {
-      vector<T, size_C> out;
-      for (unsigned i = 0; i < size_C; ++i) out.data()[i] = v.data()[detail::raw_lane<M, N>(i)];
-      return out;
-    } else {
+  static constexpr bool has_raw_order = sizeof(T) == 4 && std::is_integral_v<T>;
+
+  template <typename Lanes>
+  static Lanes to_raw(const Lanes& plain) {
+    if constexpr (is_float) return plain;
+    Lanes out;
+    for (unsigned i = 0; i < size_C; ++i) out.data()[i] = plain.data()[detail::raw_lane<M, N>(i)];
+    return out;
+  }
+  template <typename Lanes>
+  static Lanes from_raw(const Lanes& raw) {
+    if constexpr (is_float) return raw;
+    Lanes out;
+    for (unsigned i = 0; i < size_C; ++i) out.data()[detail::raw_lane<M, N>(i)] = raw.data()[i];
+    return out;
+  }
+  template <typename T>
+  static vector<T, size_C> ordered(const vector<T, size_C>& v) {
+    if constexpr (has_raw_order<T>)
+      return to_raw(v);
+    else
       return v;
-    }
   }
 
   accum_type data_;

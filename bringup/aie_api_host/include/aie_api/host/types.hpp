@@ -78,7 +78,7 @@ inline constexpr unsigned char poison = 0xA5;
 
 }  // namespace aie_host
 
-/// Truncates on the way in: scalar conversions of the device round like the vector unit only through SRS.
+/// A float's upper half. Scalar conversions round to nearest even; vectors round as the tile's mode says (srs.hpp).
 struct bfloat16 {
   std::uint16_t bits;
 
