@@ -20,15 +20,14 @@ def memory_problems(design: Design, device: Device) -> list[Problem]:
 
     Args:
         design: with packed shapes.
-        device: for its memory; a device whose figure is not published has no problems here.
+        device: for the memory of its core and memory tiles; a figure that is not published makes no problem here.
     """
-    limit = device.l1_bytes.value
-    if limit is None:
-        return []
+    limits = {"core": device.l1_bytes.value, "mem": device.memtile_bytes.value}
     found = []
     for tile, use in uses(scope_of(design, device)).items():
         need = sum(use.data_bytes.values())
-        if tile.kind == "core" and need > limit:
+        limit = limits.get(tile.kind)
+        if limit is not None and need > limit:
             found.append(
                 Problem(
                     code="EMIT-MEMORY",

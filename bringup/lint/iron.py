@@ -45,6 +45,9 @@ METHODS: Final[Mapping[str, str]] = {
     "finish": "aie.iron.TaskGroup.finish",
     "resolve_program": "aie.iron.Program.resolve_program",
 }
+QUEUE: Final = 4
+"""Tasks that the queue of a host channel takes (AM020; mlir-aie PR 3734)."""
+
 MAX_TURNS: Final = 1 << 16
 
 
@@ -253,6 +256,33 @@ def drained(file: DesignFile) -> Found:
     for index, (call, handle) in enumerate(drains):
         if not any(_waits(later) for later, other in drains[index:] if other == handle):
             yield call.lineno, f"drain of {handle} that nothing waits for"
+
+
+def queued(file: DesignFile) -> Found:
+    """No end of the host has more tasks outstanding than its queue takes: the next one is dropped without an error."""
+    runtime = next(file.made("Runtime"), None)
+    function = file.functions().get("sequence")
+    if function is None or runtime is None:
+        return
+    order = [c for c in sorted(_calls(function), key=lambda c: (c.lineno, c.col_offset))]
+    ends = {id(call): handle for call, handle, _ in _transfers(file)}
+    outstanding: dict[str, list[ast.Call]] = {}
+    for call in order:
+        if id(call) in ends:
+            tasks = outstanding.setdefault(ends[id(call)], [])
+            tasks.append(call)
+            if len(tasks) == QUEUE + 1:
+                yield call.lineno, f"{ends[id(call)]}: {len(tasks)} tasks are outstanding and the queue takes {QUEUE}"
+        elif call_name(call) == "finish":
+            _retire(outstanding, receiver(call))
+
+
+def _retire(outstanding: dict[str, list[ast.Call]], group: str | None) -> None:
+    """Finishing a group retires its awaited tasks and what was queued in front of them."""
+    for tasks in outstanding.values():
+        waited = [i for i, t in enumerate(tasks) if _waits(t) and names_in(keyword(t, "group")) == [group]]
+        if waited:
+            del tasks[: waited[-1] + 1]
 
 
 def _waits(call: ast.Call) -> bool:

@@ -45,6 +45,7 @@ _DESIGNS: Final[Mapping[str, tuple[str, DesignRule]]] = {
     "GL026": ("objects are whole words", iron.words),
     "GL027": ("every end of a fifo has its user", iron.filled),
     "GL028": ("drains are waited for", iron.drained),
+    "GL032": ("no task beyond the queue of its channel", iron.queued),
 }
 """Rules on design files."""
 

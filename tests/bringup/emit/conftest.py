@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bringup.emit import EmitInput, StepDesign
+from bringup.emit import EmitInput, StepDesign, emit
 from bringup.kernels.model import Row, Source, symbol_of
 from manifest.clearance import Clearance, issue
 from manifest.device import load_device
@@ -145,3 +145,9 @@ def ready(port: Path) -> Ready:
 @pytest.fixture(scope="session")
 def digits(planned_port: Path) -> Ready:
     return ready(planned_port)
+
+
+@pytest.fixture(scope="session")
+def emitted(digits: Ready) -> Mapping[str, bytes]:
+    """The generated folder, made by the real emitters."""
+    return emit(digits.given, digits.clearance)

@@ -31,7 +31,7 @@ def test_dispatch_and_pieces(digits: Any, doubles: Modules, tmp_path: Path) -> N
     assert differences(digits.given.designs[0], lower_file(tmp_path / "out/d0/design.py").design) == ()
     folders = sorted((tmp_path / "out/d0/steps").iterdir())
     assert len(folders) == len(digits.given.steps)
-    for step, folder in list(zip(digits.given.steps, folders, strict=True))[::4]:
+    for step, folder in list(zip(digits.given.steps, folders, strict=True))[::5]:
         found = lower_file(folder / "design.py")
         assert differences(step.design, found.design) == (), step.name
         for buffer in step.design.buffers:
@@ -221,12 +221,9 @@ CHANGES: dict[str, Callable[[str], str]] = {
         "range_(4)", "range_(5)"
     ),
     "wait": lambda t: t.replace(", wait=True", ""),
-    "tile": lambda t: t.replace("row=3)", "row=4)", 1),
     "stack": lambda t: t.replace("stack_size=1024", "stack_size=2048"),
-    "type": lambda t: t.replace("obj_type=int32_4, depth=3", "obj_type=int32_4, depth=3, via_DMA=True"),
     "kernel": lambda t: t.replace('name="move"', 'name="other"'),
     "name": lambda t: t.replace('name="x"', 'name="z"'),
-    "once": lambda t: t.replace("while_true=True", "while_true=False"),
 }
 
 

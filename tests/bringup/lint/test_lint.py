@@ -170,6 +170,7 @@ DESIGNS = {
     "GL028": (", wait=True", ""),
     "GL029": ("type=int8_64, initial_value", "type=int8_32, initial_value"),
     "GL031": ("def design():", "def design(:"),
+    "GL032": ("        fifo0_prod.fill(x)\n", "        fifo0_prod.fill(x)\n" * 5),
 }
 
 
@@ -320,6 +321,15 @@ def test_keywords_of_methods(keywords: str, found: set[str]) -> None:
 def test_a_kernel_that_is_declared_and_missing() -> None:
     text = swapped(DESIGN, 'name="k", object_file_name="k.o"', 'name="other", object_file_name="other.o"')
     assert rules(lint(folder(design=text))) == {"GL013"}
+
+
+def test_awaited_tasks_leave_the_queue() -> None:
+    first = "        group0 = TaskGroup()\n" + "        fifo0_prod.fill(x, wait=True, group=group0)\n" * 4
+    again = first.replace("group0 = TaskGroup()", "group1 = TaskGroup()").replace("group=group0", "group=group1")
+    for finish, found in (("        group0.finish()\n", set()), ("", {"GL032"})):
+        text = swapped(DESIGN, "        fifo0_prod.fill(x)\n", first + finish + again)
+        text = swapped(text, "Runtime, Worker", "Runtime, TaskGroup, Worker")
+        assert rules(lint(folder(design=text))) == found
 
 
 def test_objects_held_at_the_end() -> None:

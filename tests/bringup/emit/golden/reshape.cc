@@ -1,5 +1,5 @@
 // reshape of 'op'
-#include "relayout.h"
+#include "requantize.h"
 
 namespace {
 
@@ -12,23 +12,13 @@ struct K {
     static constexpr auto finish = Finish::clamp;
     static constexpr auto along = Along::nowhere;
     static constexpr bool wraps = false;
+    static constexpr int32_t channels = 16;
+    static constexpr int32_t blocks = 2;
+    static constexpr int32_t width = 1;
     static constexpr int32_t x_zero_point = 0;
-    static constexpr int32_t elements = 16;
-    static constexpr int32_t y_objects = 1;
-    static constexpr int32_t object_elements = 16;
-    static constexpr int32_t axis = -1;
-    static constexpr int32_t rank_in = 2;
-    static constexpr int32_t size_in[] = {1, 16};
-    static constexpr int32_t objects_in[] = {1, 0};
-    static constexpr int32_t channel_in = 1;
-    static constexpr int32_t column_in = -1;
-    static constexpr int32_t width_in = 1;
-    static constexpr int32_t rank_out = 2;
-    static constexpr int32_t size_out[] = {1, 16};
-    static constexpr int32_t objects_out[] = {1, 0};
-    static constexpr int32_t channel_out = 1;
-    static constexpr int32_t column_out = -1;
-    static constexpr int32_t width_out = 1;
+    static constexpr bool plain = false;
+    static constexpr int32_t minimums = 0;
+    static constexpr int32_t maximums = 0;
 };
 
 }  // namespace
@@ -39,8 +29,6 @@ extern "C" void k_op_reshape_reshape_73740f7d(
     event0();
     aie::set_rounding(aie::rounding_mode::conv_even);
     aie::set_saturation(aie::saturation_mode::saturate);
-    const auto from = [&](int32_t object) { return in0 + object * 16; };
-    const auto to = [&](int32_t object) { return out + object * 16; };
-    port::relayout_kernel<K>(from, nullptr, to);
+    port::requantize_kernel<K>(in0, nullptr, out);
     event1();
 }
