@@ -75,7 +75,7 @@ def source(row: Row) -> Source:
             parameters=with_packed(row, shapes),
             headers=HEADERS,
             vectorized=not plain,
-            notes=plain_notes(plain=plain),
+            notes=plain_notes(row, plain=plain),
         ),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from bringup.kernels.elementwise import Body, Figure, bound_of, c_type, emitted, extents, number, only
 from bringup.kernels.model import Array, Row, Source
 from bringup.kernels.quantize_linear import HEADERS as UNARY
-from bringup.kernels.quantize_linear import pack_unary, plain_notes, unary
+from bringup.kernels.quantize_linear import pack_unary, unary
 
 HEADERS = ("average_pool.h", "pool_window.h", "requantize.h", *UNARY)
 NARROW_WIDTH = 256
@@ -39,7 +39,7 @@ def source(row: Row) -> Source:
             parameters=row.parameters,
             headers=HEADERS,
             vectorized=not plain,
-            notes=plain_notes(plain=plain),
+            notes=("element by element: sums of 64 bits",) if plain else (),
         ),
     )
 

@@ -45,7 +45,7 @@ def source(row: Row) -> Source:
             parameters=with_packed(row, scale_shapes(row)),
             headers=HEADERS,
             vectorized=not plain,
-            notes=plain_notes(plain=plain),
+            notes=plain_notes(row, plain=plain),
         ),
     )
 

@@ -39,7 +39,7 @@ def source(row: Row) -> Source:
             parameters=with_packed(row, scale_shapes(row)),
             headers=HEADERS,
             vectorized=not plain,
-            notes=plain_notes(plain=plain),
+            notes=plain_notes(row, plain=plain),
         ),
     )
 

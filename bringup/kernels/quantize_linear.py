@@ -74,7 +74,7 @@ def unary(row: Row, x: Parameter, zero_point: int) -> Source:
             parameters=with_packed(row, scale_shapes(row)),
             headers=HEADERS,
             vectorized=not plain,
-            notes=plain_notes(plain=plain),
+            notes=plain_notes(row, plain=plain),
         ),
     )
 
@@ -92,8 +92,14 @@ def is_plain(row: Row, x: str, y: str) -> bool:
     return "int64" in (x, y) or (kind == "clamp" and x != y) or (kind == "exact" and y != "int32")
 
 
-def plain_notes(*, plain: bool) -> tuple[str, ...]:
-    """Why there are no vectors."""
+def plain_notes(row: Row, *, plain: bool) -> tuple[str, ...]:
+    """Why there are no vectors.
+
+    Raises:
+        RefusedError: numbers that are rounded element by element have to know whether they are saturated.
+    """
+    if plain and word(row, "finish") == "round" and not row.saturation:
+        raise refuse(row, "64-bit integers are rounded in a saturation mode that the kernel does not set")
     return ("element by element: vectors hold no 64-bit integers, nor bounds that differ by channel",) if plain else ()
 
 

@@ -25,7 +25,7 @@ from bringup.kernels.elementwise import (
     word,
 )
 from bringup.kernels.model import Array, Parameter, Row, Source
-from bringup.kernels.quantize_linear import pack_unary, unary
+from bringup.kernels.quantize_linear import pack_unary, plain_notes, unary
 
 HEADERS = ("requantize.h", "elementwise.h", "port_finish.h", "port_loops.h", "port_wide.h")
 NOTE = "element by element: lanes of 8 channels are taken apart"
@@ -53,7 +53,7 @@ def source(row: Row) -> Source:
             parameters=with_packed(row, {p.name: (p.shape[1], 2) for p in requant}),
             headers=HEADERS,
             vectorized=False,
-            notes=(NOTE,),
+            notes=(NOTE, *plain_notes(row, plain=x_dtype == "int64")),
         ),
     )
 

@@ -256,6 +256,11 @@ def taken(source: Source, arrays: Sequence[Array], stream: io.BytesIO) -> list[A
     return found
 
 
+def fewer(found: dict[str, Case], arch: str) -> dict[str, Case]:
+    """All cases for the first architecture, every third for another: the code is the same."""
+    return found if arch == "aie2" else dict(list(found.items())[::3])
+
+
 def differences(cases: Sequence[Case], folder: Path, *, arch: str = "aie2") -> list[int]:
     """Elements that differ between compiled and simulated kernels, for every case."""
     got = compiled(cases, folder, arch=arch)

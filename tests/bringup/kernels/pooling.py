@@ -57,3 +57,24 @@ def pool_case(
     scalars = [{"pad_top": max(0, -first), "pad_bottom": max(0, first + extent - height)} for first in firsts]
     full = {"pads_lr": (left, after), **attributes}
     return make_case(module, kind, full, named, scalars=scalars, **changes)
+
+
+def geometry(seed: int) -> dict[str, Any]:
+    """A random window over a random image, every window of which holds an element."""
+    rng = np.random.default_rng(seed)
+    while True:
+        kernel, strides, dilations = (
+            tuple(int(n) for n in rng.integers(1, most, 2, endpoint=True)) for most in (4, 3, 2)
+        )
+        image = tuple(int(n) for n in rng.integers((1, 1, 1), (20, 8, 14), endpoint=True))
+        pads = tuple(int(n) for n in rng.integers(0, np.array([*kernel, *kernel])))
+        spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+        sides = list(zip(image[1:], spans, strides, pads[:2], pads[2:], kernel, dilations, strict=True))
+        if all(size + low + high >= span for size, span, _, low, high, _, _ in sides) and all(map(_filled, sides)):
+            return {"kernel": kernel, "strides": strides, "dilations": dilations, "pads": pads, "image": image}
+
+
+def _filled(side: tuple[int, ...]) -> bool:
+    size, span, stride, low, high, taps, dilation = side
+    starts = range(-low, size + high - span + 1, stride)
+    return all(any(0 <= s + t * dilation < size for t in range(taps)) for s in starts)

@@ -1,4 +1,4 @@
-"""Elementwise kernels, pools and layouts of planned models: compiled, and equal to the simulator's on random objects."""
+"""Elementwise kernels, pools and layouts of planned models: compiled, equal to the simulator's on random objects."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,7 +74,7 @@ def calls_of(row: Row, held: dict[str, Array]) -> Iterator[Call]:
 
 def scalars_of(row: Row, inputs: int) -> list[dict[str, int]]:
     if row.scalars == ("pad_top", "pad_bottom"):
-        pads: Any = row.attributes["pads"] if "pads" in row.attributes else (1, 0, 1, 0)
+        pads: Any = row.attributes.get("pads", (1, 0, 1, 0))
         tops = {0, min(pads[0], inputs - 1)}
         bottoms = {0, min(pads[2], inputs - 1)}
         return [{"pad_top": t, "pad_bottom": b} for t in sorted(tops) for b in sorted(bottoms) if t + b < inputs]
