@@ -37,7 +37,9 @@ def _part(op: Op, scope: Scope, index: int) -> Part:
     name, tensor = op.inputs[index], scope.tensors[op.outputs[0]]
     source, requant = scope.tensors[name], op.requant
     constant = scope.constant(name)
-    if source.dtype in ("float32", "int64") or _same(source, tensor):
+    if source.dtype in ("float32", "int64"):
+        return lambda values: values[name] if constant is None else constant[..., None]
+    if _same(source, tensor):
         return lambda values: clamped(op, tensor, values[name] if constant is None else constant[..., None])
     if requant is None:
         raise refuse(op, f"input {name!r} has another quantization and there is no requantization")

@@ -160,7 +160,11 @@ class _Runner:
         count = max(cases, CASES)
         integers = {n: t for n, t in tensors.items() if t.dtype != "float32"}
         drawn = {n: v[-count:] for n, v in integer_inputs(integers, count, rng).items()} if integers else {}
-        floats = {n: float_inputs(t, output, count, rng) for n, t in tensors.items() if t.dtype == "float32"}
+        names = set(stage.ops)
+        special = all(op.type == "QuantizeLinear" for op in self._graph.manifest.ops if op.name in names)
+        floats = {
+            n: float_inputs(t, output, count, rng, special=special) for n, t in tensors.items() if t.dtype == "float32"
+        }
         return {**drawn, **floats}
 
 

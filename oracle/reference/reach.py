@@ -64,9 +64,26 @@ class _Look:
         if op.type == "Mul":
             return self._largest(op.inputs[0]) * self._largest(op.inputs[1])
         if op.type in _AVERAGES:
-            shape: Any = op.attributes.get("kernel_shape", self._tensors[op.inputs[0]].shape[2:])
-            return int(prod(shape)) * self._largest(op.inputs[0])
+            return self._fullest(op) * self._largest(op.inputs[0])
         return None
+
+    def _fullest(self, op: Op) -> int:
+        """Elements of the image in the window that holds most of them (padding adds nothing to a sum).
+
+        Why no product of the taps: a window may hang over the border wherever it stands.
+        """
+        image, windows = (self._tensors[name].shape[2:] for name in (op.inputs[0], op.outputs[0]))
+        rank = len(image)
+        kernel: Any = op.attributes.get("kernel_shape", image)
+        pads: Any = op.attributes.get("pads", (0,) * (2 * rank))
+        strides: Any = op.attributes.get("strides", (1,) * rank)
+        dilations: Any = op.attributes.get("dilations", (1,) * rank)
+        most = []
+        for i, taps in enumerate(kernel):
+            starts = strides[i] * np.arange(windows[i])[:, np.newaxis] - pads[i]
+            places = starts + dilations[i] * np.arange(taps)
+            most.append(int(((places >= 0) & (places < image[i])).sum(axis=1).max()))
+        return prod(most)
 
     def range(self, name: str) -> Range:
         """Lowest and highest code of a tensor."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manifest.errors import RefusedError
+from manifest.errors import Problem, RefusedError
 from manifest.io import manifest_errors, manifest_from_json, manifest_to_json, sha256_hex
 from manifest.model import Manifest
 from manifest.onnx_import import Imported
@@ -22,7 +22,14 @@ from oracle.evidence import (
     ManifestEvidence,
     SchemeEvidence,
 )
-from oracle.reference import compare_model, compare_random, cpu_evidence, level_disagreement, run_onnxruntime
+from oracle.reference import (
+    OnnxruntimeError,
+    compare_model,
+    compare_random,
+    cpu_evidence,
+    level_disagreement,
+    run_onnxruntime,
+)
 from oracle.reference.kernel_numbers import kernel_numbers
 from oracle.reference.reach import reached
 from oracle.run import Oracle
@@ -218,9 +225,21 @@ def _float_side(prepared: Prepared, options: BaselineOptions) -> tuple[AccuracyM
     exposed = expose(model, wanted)
 
     def run(feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-        return {**feeds, **run_onnxruntime(exposed, feeds, wanted)}
+        try:
+            return {**feeds, **run_onnxruntime(exposed, feeds, wanted)}
+        except OnnxruntimeError as error:
+            raise refused_by_onnxruntime(against, error) from error
 
     return meter, run
+
+
+def refused_by_onnxruntime(against: str, error: OnnxruntimeError) -> RefusedError:
+    """What onnxruntime, the reference of all that follows, says about a model that it does not run."""
+    remedy = "mend what it says, or export the model without this form of the op"
+    problem = Problem(
+        code="MODEL-ONNXRUNTIME", where=against, what="onnxruntime cannot run it", got=str(error), remedy=remedy
+    )
+    return RefusedError((problem,))
 
 
 def _made_up_hand_off(oracle: Oracle, manifest: Manifest, seed: int) -> HandOff:

@@ -141,3 +141,33 @@ def test_chunks_hold_all_feeds_in_order_and_stay_small(monkeypatch: pytest.Monke
     monkeypatch.undo()
     assert len(list(chunks(manifest, data))) == 1
     assert list(chunks(manifest, {})) == []
+
+
+def test_floats_side_by_side_on_the_host() -> None:
+    """A Concat of floats has no codes and no clamp."""
+    s = Sketch()
+    x = s.input("x", (1, 3))
+    both = s.node("Concat", [x, s.node("Sigmoid", [x], "e")], "both", name="both", axis=1)
+    s.qdq(both, 0.01, 0, np.uint8, out="y")
+    s.output("y", (1, 6))
+    s.output("both", (1, 6))
+    imported = s.load(host_ops=True)
+    data = {"x": np.random.default_rng(0).normal(size=(5, 1, 3)).astype(np.float32)}
+    for c in (
+        *compare_model(imported.model_bytes, imported.manifest, imported.arrays, data),
+        compare_random(imported.model_bytes, imported.manifest, imported.arrays),
+    ):
+        assert c.unexplained == 0, c.tensors
+    assert "both" in {row.tensor for row in c.tensors}
+
+
+def test_a_maximum_of_floats_is_not_tried_on_nan() -> None:
+    s = Sketch()
+    x = s.input("x", (1, 1, 8, 8))
+    pooled = s.node("MaxPool", [x], "m", name="pool", kernel_shape=[1, 2], strides=[1, 1])
+    s.qdq(pooled, 0.01, 0, np.int8, out="y")
+    s.output("y", (1, 1, 8, 7))
+    imported = s.load(host_ops=True)
+    for seed in range(10):
+        found = compare_random(imported.model_bytes, imported.manifest, imported.arrays, seed=seed)
+        assert (found.unexplained, found.why_not) == (0, ""), found.tensors

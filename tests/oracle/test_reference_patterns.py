@@ -136,3 +136,12 @@ def test_levels_spread_averages_over_the_whole_range() -> None:
 def test_the_same_seed_gives_the_same_inputs() -> None:
     a, b = (integer_inputs({"t": tensor("int16")}, CASES, np.random.default_rng(7))["t"] for _ in range(2))
     np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_infinities_and_nan_are_for_quantizelinear_alone(special: bool) -> None:
+    s = Sketch()
+    s.output(s.qdq(s.input("x", (4, 50)), 0.1, out="y"))
+    manifest = s.load().manifest
+    values = float_inputs(manifest.tensor("x"), manifest.tensor("y.q"), 8, np.random.default_rng(0), special=special)
+    assert bool(np.isfinite(values).all()) is not special

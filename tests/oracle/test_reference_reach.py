@@ -90,3 +90,25 @@ def test_behind_a_concat_the_widest_of_its_inputs_counts(order: tuple[str, str])
     s.qdq(s.node("Gemm", [joined, s.weight(np.full((8, 4), -1), 0.5)], name="fc"), 0.5, out="y")
     s.output("y", (1, 4))
     assert only(s.load(), "Gemm") == (8 * 128, 8 * 128)
+
+
+@pytest.mark.parametrize(
+    ("size", "attributes", "elements"),
+    [
+        ((4, 4), {"kernel_shape": [2, 2]}, 4),
+        ((1, 1), {"kernel_shape": [1, 2], "pads": [0, 1, 0, 0]}, 1),
+        ((3, 1), {"kernel_shape": [2, 2], "pads": [0, 1, 0, 1]}, 2),
+        ((1, 3), {"kernel_shape": [1, 4], "pads": [0, 2, 0, 0], "strides": [1, 2]}, 2),
+        ((1, 3), {"kernel_shape": [1, 3], "pads": [0, 2, 0, 2], "strides": [1, 2], "count_include_pad": 1}, 3),
+    ],
+)
+def test_a_window_that_hangs_over_the_border_sums_what_lies_in_the_image(
+    size: tuple[int, int], attributes: dict[str, Any], elements: int
+) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 2, *size)), 0.5, -100, out="xd")
+    s.qdq(s.node("AveragePool", [x], name="pool", **attributes), 0.5, out="y")
+    s.output("y")
+    reach, bound = only(s.load(), "AveragePool")
+    assert reach == elements * 227
+    assert reach <= bound

@@ -390,3 +390,25 @@ def test_inputs_that_no_output_depends_on_need_no_data(
     given = ["--inputs", str(tmp_path / "all.npz"), "--outputs", str(tmp_path / "y.npz")]
     assert phases(["oracle", str(tmp_path / "p"), *given]) == 0
     assert "array 'u' is no input and was left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("dilations", "code"), [([1, 1], 1), ([2, 2], 2)])
+def test_a_model_that_onnxruntime_does_not_run_is_refused_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], dilations: list[int], code: int
+) -> None:
+    """It has no SAME padding with dilations; ONNX has."""
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 1, 6, 6)), 0.5, out="a")
+    weight = s.weight(np.ones((1, 1, 3, 3)), 0.5)
+    made = s.node("Conv", [x, weight], "c", auto_pad="SAME_UPPER", dilations=dilations)
+    s.qdq(made, 8.0, out="y")
+    s.output("y", (1, 1, 6, 6))
+    onnx.save(s.proto(), tmp_path / "m.onnx")
+    write_npz(tmp_path / "real.npz", {"x": np.ones((2, 1, 6, 6), np.float32)})
+    out = tmp_path / "m.port"
+    assert run(tmp_path / "m.onnx", "--data", tmp_path / "real.npz", "--out", out) in ((0, 1) if code == 1 else (2,))
+    said = capsys.readouterr().err
+    assert ("[MODEL-ONNXRUNTIME]" in said) == (code == 2) == (not out.exists())
+    if code == 2:
+        assert "Dilation not supported" in said
+        assert "1 problem; nothing was written" in said
