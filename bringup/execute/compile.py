@@ -36,6 +36,7 @@ JOBS: Final = 2
 COMPILE_S: Final = 600
 MAX_SOURCES: Final = 2000
 CODE_SUFFIXES: Final = frozenset({".cc", ".cpp", ".cxx", ".c"})
+HEADER_SUFFIXES: Final = CODE_SUFFIXES | {".h", ".hh", ".hpp", ".hxx", ".inc", ".inl"}
 
 _ERROR: Final = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.M)
 _UNDEFINED: Final = re.compile(r"undefined reference to [`'](?P<symbol>[^']+)'")
@@ -119,7 +120,7 @@ def build(
         out: folder for what is made; what is there from the same input is taken.
         sanitize: with AddressSanitizer and UndefinedBehaviorSanitizer; else for speed.
         flags: `-D` of every unit, such as the architecture.
-        include: further folders of headers.
+        include: further folders of headers; with them everything is compiled again each time.
         api: folder of the host's AIE API; None = the kernels do without.
         jobs: compilers at once.
 
@@ -136,7 +137,8 @@ def build(
     units = _units(sources, externals)
     command = [*LANGUAGE, *(SANITIZED if sanitize else FAST), *flags]
     folders = [INCLUDE, *([] if api is None else [api / "include"]), *include]
-    digest = _digest(sources, units, [*command, tools.version], [*folders, *([] if api is None else [api])])
+    own = [INCLUDE, *([] if api is None else [api])]
+    digest = _digest(sources, units, [*command, tools.version], own, include)
     made = Library(
         path=out / f"kernels-{digest[:16]}{'' if sanitize else '-fast'}.so",
         source_sha256=digest,
@@ -146,11 +148,11 @@ def build(
         compiler=tools.version,
         sources={name: sha256_hex(data) for name, data in sources.items()},
     )
-    if made.path.exists():
+    if made.path.exists() and not include:  # what else lies in a caller's folders is not known
         return made
     begin = time.monotonic()
     work = out / f"build-{digest[:16]}{'' if sanitize else '-fast'}"
-    host = out / f"host-{_digest({}, (), [*command, tools.version], [INCLUDE, *([] if api is None else [api])])[:16]}"
+    host = out / f"host-{_digest({}, (), [*command, tools.version], own, ())[:16]}"
     _Build(tools, work, host, command, folders).make(sources, units, api, made.path, jobs)
     return _timed(made, time.monotonic() - begin)
 
@@ -216,12 +218,20 @@ def source_of(external: ExternalAbi, sources: Mapping[str, bytes]) -> str:
     raise CompileError(file=external.source, line=0, text=f"kernel {symbol}: {what}", symbol=symbol)
 
 
-def _digest(sources: Mapping[str, bytes], units: Sequence[_Unit], words: Sequence[str], folders: Sequence[Path]) -> str:
-    """Of everything that the compiler sees."""
+def _digest(
+    sources: Mapping[str, bytes],
+    units: Sequence[_Unit],
+    words: Sequence[str],
+    own: Sequence[Path],
+    include: Sequence[Path],
+) -> str:
+    """Of everything that the compiler sees; of a caller's folders the headers in them, not those further down."""
     files = {f"source/{name}": sha256_hex(data) for name, data in sources.items()}
-    for number, folder in enumerate(folders):
-        for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix not in {".pyc", ".gch"}):
-            files[f"{number}/{path.relative_to(folder).as_posix()}"] = sha256_hex(path.read_bytes())
+    found = [(f"own{i}", folder, folder.rglob("*")) for i, folder in enumerate(own)]
+    found += [(f"include{i}", folder, folder.glob("*")) for i, folder in enumerate(include)]
+    for mark, folder, paths in found:
+        for path in sorted(p for p in paths if p.suffix in HEADER_SUFFIXES and p.is_file()):
+            files[f"{mark}/{path.relative_to(folder).as_posix()}"] = sha256_hex(path.read_bytes())
     made = [[u.text, list(u.flags)] for u in units]
     return hashlib.sha256(json.dumps([files, made, list(words)], sort_keys=True).encode()).hexdigest()
 
@@ -265,7 +275,7 @@ class _Build:
     def object(self, path: Path, flags: Sequence[str], unit: _Unit | None) -> Path:
         """Compile one unit; the functions it is for have to be `extern "C"`."""
         made = (self.host if unit is None else self.work) / f"{path.stem}.o"
-        if made.exists():
+        if unit is None and made.exists():
             return made
         part = made.with_suffix(".part")
         self.call([*self.command, *flags, "-c", str(path), "-o", str(part)], unit)

@@ -16,7 +16,7 @@ REACH_BYTES: Final = 4096
 """How far beside a block an access is still taken to be meant for it."""
 
 _ADDRESS: Final = re.compile(
-    r"ERROR: AddressSanitizer: (?P<kind>[\w-]+)[^\n]*?(?:address |at )?0x(?P<address>[0-9a-f]+)"
+    r"ERROR: AddressSanitizer: (?:attempting )?(?P<kind>[\w-]+)[^\n]*?(?:address |at )?0x(?P<address>[0-9a-f]+)"
 )
 _PLAIN: Final = re.compile(r"ERROR: AddressSanitizer: (?P<kind>[^\n]+)")
 _ACCESS: Final = re.compile(r"^(?P<what>READ|WRITE) of size (?P<size>\d+)", re.M)
