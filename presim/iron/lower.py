@@ -26,7 +26,7 @@ from presim.iron.descriptors import ArrayType
 from presim.iron.device import Tile as IronTile
 from presim.iron.errors import UnsupportedError, WrongValueError
 from presim.iron.fifo import ObjectFifo, ObjectFifoHandle
-from presim.iron.links import ObjectFifoLink, RuntimeEndpoint
+from presim.iron.links import ObjectFifoLink, RuntimeEndpoint, TileEndpoint
 from presim.iron.lowered import External, Lowered
 from presim.iron.program import Resolved, TracedWorker
 from presim.iron.region import Lowering, Rows
@@ -140,6 +140,9 @@ class _Lowerer:
             anchor = owner.targets[0] if owner.kind == "join" else owner.sources[0]
             name = f"mem:{anchor.name}"
             return Endpoint(actor=name, kind="mem", tile=_tile(owner.tile, "mem"), depth=depth, dims=dims)
+        if isinstance(owner, TileEndpoint):
+            tile = _tile(owner.tile, "mem")
+            return Endpoint(actor=f"mem:{handle.name}", kind="mem", tile=tile, depth=depth, dims=dims)
         if isinstance(owner, RuntimeEndpoint):
             tile = _tile(owner.tile, "shim")
             return Endpoint(actor=f"shim:{handle.name}", kind="shim", tile=tile, depth=depth, dims=dims)
