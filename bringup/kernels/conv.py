@@ -198,16 +198,17 @@ def _pack_tiles(row: Row, planned: Array) -> Array:
 
 
 def _lane_figures(row: Row) -> dict[str, Figure]:
-    group, outputs = number(row, "group"), number(row, "group_outputs")
-    first, x_first = number(row, "in_first") - number(row, "x_first"), number(row, "out_first")
-    depthwise = group > 1 and outputs == 1 and number(row, "in_count") == 1 and (first + x_first) % LANES == 0
+    group, outputs, inputs = (number(row, n) for n in ("group", "group_outputs", "in_count"))
+    first, out_first = number(row, "in_first") - number(row, "x_first"), number(row, "out_first")
+    depthwise = group > 1 and outputs == 1 and inputs == 1 and (first + out_first) % LANES == 0
+    channels = range(out_first, out_first + number(row, "out_channels"))
+    grouped = group > 1 and not depthwise
     return {
-        "IN_COUNT": number(row, "in_count"),
-        "GROUPED": group > 1,
+        "IN_COUNT": inputs,
+        "GROUPED": grouped,
         "DEPTHWISE": depthwise,
-        "IN_FIRST": first + x_first if depthwise else first,
-        "OUT_FIRST": x_first,
-        "GROUP_OUTPUTS": outputs,
+        "IN_FIRST": first + out_first if depthwise else first,
+        "SOURCES": tuple(first + c // outputs * inputs for c in channels) if grouped else (first,),
         "W_ZEROS": numbers(row, "w_zero_points"),
         "SPLITS": splits(by_role(row, "object_in")[0].dtype, number(row, "x_zero_point")),
     }
@@ -231,6 +232,6 @@ def _pack_lanes(row: Row, planned: Array) -> Array:
 def _notes(row: Row) -> tuple[str, ...]:
     found = [
         (number(row, "acc_bits") == 64, "accumulators of 64 bits: multiplied and reduced lane by lane"),
-        (number(row, "group") > 1 and not _lane_figures(row)["DEPTHWISE"], "groups: inputs gathered lane by lane"),
+        (bool(_lane_figures(row)["GROUPED"]), "groups: inputs gathered lane by lane"),
     ]
     return ("by lanes, not by matrix multiplications", *(text for holds, text in found if holds))

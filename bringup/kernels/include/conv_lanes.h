@@ -1,15 +1,15 @@
 // One row of a convolution by lanes: two pixels x 8 output channels, 16 bits x 16 bits, one input channel at a time.
 //
-// For what `conv_mmul.h` does not do: groups, accumulators of 64 bits, weights that do not fit 8 bits without their zero
-// point, 16-bit weights, integers that leave unrounded, promotions that vary along channels.
+// For what `conv_mmul.h` does not do: groups, accumulators of 64 bits, weights that do not fit 8 bits without their
+// zero point, 16-bit weights, integers that leave unrounded, promotions that vary along channels.
 //
 // A configuration C says at compile time what `port_lanes.h` lists, and
 //   X, W              elements of the rows and of the weights, as planned
 //   IN_WIDTH, OUT_WIDTH, KERNEL_HEIGHT, KERNEL_WIDTH, STRIDE, DOWN, RIGHT, LEFT: as in `conv_mmul.h`
 //   IN_COUNT          channels that are summed over, of a group
 //   GROUPED, DEPTHWISE   DEPTHWISE: output channel o reads input channel o + IN_FIRST, a multiple of 8, alone
-//   IN_FIRST          channel of the row that the first weight belongs to (of the first group where GROUPED)
-//   OUT_FIRST, GROUP_OUTPUTS   channel of the op at the begin of the output object, output channels of a group
+//   IN_FIRST          channel of the row that the first weight belongs to, where not GROUPED
+//   SOURCES           the same for each output channel where GROUPED
 //   CHUNK_BLOCKS, X_ZERO: as in `conv_mmul.h`
 //   W_ZEROS           zero points of the weights, one for all channels or one for each
 //   SPLITS            codes without zero point take more than 16 bits: each is taken as a sum of two halves
@@ -138,16 +138,14 @@ struct ConvLanes {
     static void run(const X* const* rows, const W* __restrict weights, const BiasOf<C::BITS>* __restrict bias,
                     const int32_t* __restrict requant, T* __restrict out, int32_t top, int32_t bottom, int32_t offset) {
         constexpr int32_t taps = C::KERNEL_HEIGHT * C::KERNEL_WIDTH * C::IN_COUNT;
-        for (unsigned chunk = 0; chunk < unsigned(C::CHUNK_BLOCKS) && unsigned(offset) + 8 * chunk < unsigned(C::CHANNELS);
-             ++chunk) {
+        constexpr unsigned chunks = C::CHUNK_BLOCKS, channels = C::CHANNELS;
+        for (unsigned chunk = 0; chunk < chunks && unsigned(offset) + 8 * chunk < channels; ++chunk) {
             const Place place = {unsigned(offset) + 8 * chunk, true};
             const Tail<C, C::BITS> tail(place, bias, requant);
             const Short points = points_of(place.first);
             int32_t from[8];
             for (unsigned lane = 0; lane < 8; ++lane) {
-                const unsigned last = C::CHANNELS - 1, own = place.first + lane;
-                const unsigned channel = C::OUT_FIRST + (own < last ? own : last);
-                from[lane] = C::IN_FIRST + (C::GROUPED ? int32_t(channel / C::GROUP_OUTPUTS) * C::IN_COUNT : 0);
+                from[lane] = of_channel(C::SOURCES, place.first + lane);
             }
             for (int32_t pixel = 0; pixel < C::OUT_WIDTH; pixel += 2) {
                 Accumulator sums = aie::zeros<typename Accumulator::value_type, LANES>();

@@ -34,26 +34,41 @@ struct ConvMmul {
     static constexpr int32_t TAPS = C::KERNEL_HEIGHT * C::KERNEL_WIDTH * C::IN_BLOCKS;
     static constexpr int32_t HEAD = C::X_ZERO != 0 ? 1 : 0;
 
-    // What is added and multiplied behind the sums of one block of output channels.
+    // What is added and multiplied behind the sums of one block of output channels. Few vectors on purpose: they are
+    // more than the registers hold, and a tile's stack is small.
     struct Channels {
-        Lanes correction, addend, multiplier, shift;
+        Lanes addend, multiplier, shift;  // multiplier and shift only where they differ
+        Scale same;                       // only where they do not
         int32_t lowest = 0, highest = 0;
+
+        Scale scale(unsigned half) const {
+            if constexpr (C::UNIFORM) {
+                return same;
+            } else {
+                return {multiplier.template extract<LANES>(half), shift.template extract<LANES>(half), lowest, highest};
+            }
+        }
     };
 
-    static Channels channels(const W* __restrict weights, const W* __restrict bias, const void* requant, unsigned block) {
+    static constexpr bool ADDS = HEAD != 0 || (C::HAS_BIAS && !C::CASCADE_OUT);
+
+    // The correction goes through the promotion, which multiplies it like the sums.
+    static Channels channels(const W* __restrict weights, const W* __restrict bias, const void* __restrict requant,
+                             unsigned block) {
         Channels all;
         if constexpr (HEAD != 0) {
-            all.correction = Params::number(aie::load_v<64>(weights));
+            all.addend = Params::number(aie::load_v<64>(weights));
         }
         if constexpr (!C::CASCADE_OUT) {
+            if constexpr (HEAD != 0) {
+                all.addend = doubled(all.addend, C::PROMOTIONS[0]);
+            }
             if constexpr (C::HAS_BIAS) {
-                all.addend = Params::number(aie::load_v<64>(bias + 64 * block));
+                const Lanes added = Params::number(aie::load_v<64>(bias + 64 * block));
+                all.addend = HEAD != 0 ? Lanes(aie::add(all.addend, added)) : added;
             }
             if constexpr (C::UNIFORM) {
-                const int32_t* pair = static_cast<const int32_t*>(requant);
-                all.multiplier = aie::broadcast<int32, M::size_C>(pair[0]);
-                all.lowest = all.highest = pair[1];
-                all.shift = aie::broadcast<int32, M::size_C>(pair[1]);
+                all.same = scale_uniform(static_cast<const int32_t*>(requant));
             } else {
                 const auto tile = aie::load_v<64>(static_cast<const W*>(requant) + 64 * block);
                 all.multiplier = Params::number(tile);
@@ -145,34 +160,33 @@ struct ConvMmul {
         return all.template to_vector<int32>();
     }
 
-    static Lanes cascaded(const Lanes& sums) {
-        Lanes all = sums;
+    // 16 lanes of the sums with what came by the cascade; to the next one where the cascade goes on.
+    static Values cascaded(const Values& sums, const Channels& with, unsigned half) {
+        Values lanes = sums;
         if constexpr (C::CASCADE_IN) {
-            for (unsigned half = 0; half < Params::HALVES; ++half) {
-                all.insert(half, aie::add(all.template extract<LANES>(half), cascade_get()));
-            }
+            lanes = aie::add(lanes, cascade_get());
         }
         if constexpr (C::CASCADE_OUT) {
-            for (unsigned half = 0; half < Params::HALVES; ++half) {
-                cascade_put(all.template extract<LANES>(half));
+            if constexpr (ADDS) {
+                lanes = aie::add(lanes, with.addend.template extract<LANES>(half));
             }
+            cascade_put(lanes);
         }
-        return all;
+        return lanes;
     }
 
     // Codes of R pixels x 8 channels, row-major.
     static aie::vector<T, M::size_C> codes_of(const Lanes& sums, const Channels& with) {
         Lanes moved;
         for (unsigned half = 0; half < Params::HALVES; ++half) {
-            Values lanes = sums.template extract<LANES>(half);
+            Values lanes = cascaded(sums.template extract<LANES>(half), with, half);
             if constexpr (C::PROMOTIONS[0] != 0) {
                 lanes = doubled(lanes, C::PROMOTIONS[0]);
             }
-            if constexpr (C::HAS_BIAS) {
+            if constexpr (ADDS) {
                 lanes = aie::add(lanes, with.addend.template extract<LANES>(half));
             }
-            const Scale scale = {with.multiplier.template extract<LANES>(half),
-                                 with.shift.template extract<LANES>(half), with.lowest, with.highest};
+            const Scale scale = with.scale(half);
             moved.insert(half, displaced<O>(rounded<O>(scaled(lanes, scale), scale)));
         }
         return bounded<O>(M(moved).template to_vector<T>(0));
@@ -192,21 +206,22 @@ struct ConvMmul {
         }
     }
 
-    static void run(const X* const* rows, const W* __restrict weights, const W* __restrict bias, const void* requant,
-                    T* __restrict out, int32_t top, int32_t bottom, int32_t offset) {
+    static void run(const X* const* rows, const W* __restrict weights, const W* __restrict bias,
+                    const void* __restrict requant, T* __restrict out, int32_t top, int32_t bottom, int32_t offset) {
+        constexpr unsigned chunks = C::CHUNK_BLOCKS, blocks = (C::CHANNELS + 7) >> 3;
         const unsigned first = unsigned(offset) >> 3;
-        for (unsigned chunk = 0; chunk < unsigned(C::CHUNK_BLOCKS) && 8 * (first + chunk) < unsigned(C::CHANNELS); ++chunk) {
+        for (unsigned chunk = 0; chunk < chunks && first + chunk < blocks; ++chunk) {
             const unsigned block = first + chunk;
             const W* at = weights + 64 * chunk * (HEAD + TAPS);
             const Channels with = channels(at, bias, requant, block);
             const unsigned left = C::CHANNELS - 8 * block;
             for (int32_t pixel = 0; pixel < C::OUT_WIDTH; pixel += int32_t(C::R)) {
-                Lanes all = sums(rows, at + 64 * HEAD, pixel, top, bottom);
-                if constexpr (HEAD != 0) {
-                    all = aie::add(all, with.correction);
-                }
-                all = cascaded(all);
-                if constexpr (!C::CASCADE_OUT) {
+                const Lanes all = sums(rows, at + 64 * HEAD, pixel, top, bottom);
+                if constexpr (C::CASCADE_OUT) {
+                    for (unsigned half = 0; half < Params::HALVES; ++half) {
+                        cascaded(all.template extract<LANES>(half), with, half);
+                    }
+                } else {
                     const int32_t pixels = C::OUT_WIDTH - pixel < int32_t(C::R) ? C::OUT_WIDTH - pixel : int32_t(C::R);
                     put(out + 8 * (block * C::OUT_WIDTH + pixel), codes_of(all, with), pixels, left < 8 ? left : 8);
                 }

@@ -12,7 +12,8 @@ struct Conv {
     int32_t width;
     int32_t out_width;
     int32_t kernel_height, kernel_width, stride, down, right, left;
-    int32_t group_outputs, group, first;  // first: channel of the first group that the first weight belongs to
+    int32_t group_outputs, group, out_first;
+    int32_t first;  // channel of the first group that the first weight belongs to
     int32_t top, bottom;
     int64_t x_zero;
     int32_t w_zeros;  // 1, or one for each output channel
@@ -24,7 +25,7 @@ inline void conv(const Conv& c, const Finish& f, const int64_t* rows, const int6
                  int64_t* out) {
     const int32_t extent = (c.kernel_height - 1) * c.down + 1;
     for (int32_t o = 0; o < c.outputs; ++o) {
-        const int32_t base = c.first + (c.group > 1 ? o / c.group_outputs * c.inputs : 0);
+        const int32_t base = c.first + (c.group > 1 ? (c.out_first + o) / c.group_outputs * c.inputs : 0);
         for (int32_t pixel = 0; pixel < c.out_width; ++pixel) {
             int64_t acc = 0;
             for (int32_t i = 0; i < c.inputs; ++i) {

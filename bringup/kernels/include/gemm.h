@@ -61,7 +61,8 @@ struct Gemm {
             const Columns<C> columns(first);
             const Sums<C::BITS> all = sums(x, weights, columns);
             const Tail<C, C::BITS> tail(place, bias, requant);
-            write<C>(tail, all, C::CASCADE_OUT ? nullptr : out + first, place, end - first < LANES ? end - first : LANES);
+            const unsigned elements = end - first < LANES ? end - first : LANES;
+            write<C>(tail, all, C::CASCADE_OUT ? nullptr : out + first, place, elements);
             weights += LANES * C::IN_COUNT;
         }
     }
@@ -104,7 +105,8 @@ struct GemmFinish {
         for (unsigned first = 0; first < rounded; first += LANES) {
             const Place place = {first, false};
             const Tail<C, C::BITS> tail(place, bias, requant);
-            write<C>(tail, sums_at(acc + first), out + first, place, rounded - first < LANES ? rounded - first : LANES);
+            const unsigned elements = rounded - first < LANES ? rounded - first : LANES;
+            write<C>(tail, sums_at(acc + first), out + first, place, elements);
         }
     }
 };

@@ -80,7 +80,8 @@ struct Matmul {
                     for (int32_t k = 0; k < C::INNER; ++k) {
                         const Lanes lanes(b, batch, k, first);
                         for (int32_t i = 0; i < count; ++i) {
-                            const int32_t code = int32_t(*element_of<typename C::AtA>(a, batch, row + i, k)) - of_channel(C::A_ZEROS, unsigned(k));
+                            const A* at = element_of<typename C::AtA>(a, batch, row + i, k);
+                            const int32_t code = int32_t(*at) - of_channel(C::A_ZEROS, unsigned(k));
                             multiply<C::A_SPLITS>(sums[i], lanes.low, code);
                             if constexpr (C::B_SPLITS) {
                                 multiply<C::A_SPLITS>(sums[i], lanes.high, code);

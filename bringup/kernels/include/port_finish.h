@@ -3,10 +3,10 @@
 // Everything works on 16 lanes in an order that the caller chooses: two pixels of a block of 8 channels, 16 places of a
 // vector, or the lanes of an accumulator as they come. Every step is elementwise, so no order is assumed anywhere.
 //
-//   using Out = port::Output<int8, 3, -128, 127>;           // dtype, zero point, lowest and highest code[, inside]
+//   using Out = port::Output<int8, 3, -128, 127>;            // dtype, zero point, lowest and highest code[, inside]
 //   port::Scale scale = port::scale_uniform(requant);        // {multiplier, shift} for all lanes, or
-//   port::Scale scale = port::scale_block(requant, block);   // packed (blocks, 2, 8): the block twice, for two pixels, or
-//   port::Scale scale = port::scale_vector(requant, block);  // packed (blocks, 2, 8): this block and the next, side by side
+//   port::Scale scale = port::scale_block(requant, block);   // packed (blocks, 2, 8): the block twice (two pixels), or
+//   port::Scale scale = port::scale_vector(requant, block);  // packed (blocks, 2, 8): this block and the next one
 //   aie::vector<int8, 16> codes = port::finish<Out>(values, scale);    // int32 values * multipliers, or
 //   aie::vector<int8, 16> codes = port::finish<Out>(products, scale);  // acc64 products that are multiplied already
 //   port::store(out, codes);                                 // 16 elements, no alignment asked for
@@ -25,8 +25,8 @@
 // Step 3 leaves what 32 bits hold; zero points are at most 16 bits, so step 5 gives what one saturation would: beyond
 // 32 bits is beyond the code on the same side, and without saturation the low bits are kept both times.
 //
-// Shifts that differ between lanes: one shift-round-saturate for each shift from the lowest to the highest, lanes picked
-// by comparing their shift; a channel-wise quantised layer spans a few.
+// Shifts that differ between lanes: one shift-round-saturate for each shift from the lowest to the highest, lanes
+// picked by comparing their shift; a channel-wise quantised layer spans a few.
 #pragma once
 
 #include <aie_api/aie.hpp>

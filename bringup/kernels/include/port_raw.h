@@ -1,16 +1,16 @@
 // Numbers for each channel in the raw lane order of a matrix multiplication.
 //
 // `aie::mmul` documents row-major results for 8 and 16 bits; the order in which 32-bit results come is not documented.
-// Nothing here depends on it: whatever the order is, it is the same for every product of one mmul type, and a vector that
-// is handed to the constructor is taken in the order in which `to_vector<int32>` gives it. So
+// Nothing here depends on it: whatever the order is, it is the same for every product of one mmul type, and a vector
+// that is handed to the constructor is taken in the order in which `to_vector<int32>` gives it. So
 //   1. what varies along channels (bias, multiplier, shift) is itself computed by this mmul, as a product whose rows
 //      are all the same, and arrives in the order of the sums it is to meet;
 //   2. the requantization in between is elementwise;
 //   3. the finished 32-bit codes go through the constructor and leave as 8 or 16 bits: row-major.
 //
-// A packed tile (8 x 8, dtype of the weights) holds a 32-bit number for each of 8 channels as digits of 6 bits in rows 0
-// to 5, lowest first, the last one with the sign where the dtype has one; row 6 holds a shift. Rows 0 and 1, 2 and 3, 4
-// and 5 are put together as low + 64 * high by the left operand, so a number costs three multiplications.
+// A packed tile (8 x 8, dtype of the weights) holds a 32-bit number for each of 8 channels as digits of 6 bits in rows
+// 0 to 5, lowest first, the last one with the sign where the dtype has one; row 6 holds a shift. Rows 0 and 1, 2 and 3,
+// 4 and 5 are put together as low + 64 * high by the left operand, so a number costs three multiplications.
 #pragma once
 
 #include "port_finish.h"

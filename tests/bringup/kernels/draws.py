@@ -123,6 +123,8 @@ class Window:
     in_first: int = 0
     in_count: int = 0
     x_first: int = 0
+    out_first: int = 0
+    group_outputs: int = 0
     cascade_in: bool = False
     cascade_out: bool = False
     x_bits: int = 0
@@ -159,8 +161,8 @@ def conv(
         "dilations": window.dilations,
         "pads_lr": window.pads_lr,
         "group": window.group,
-        "group_outputs": window.outputs // window.group,
-        "out_first": 0,
+        "group_outputs": window.group_outputs or window.outputs // window.group,
+        "out_first": window.out_first,
         "in_first": window.in_first,
         "in_count": inputs,
         "x_first": window.x_first,

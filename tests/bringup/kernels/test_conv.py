@@ -93,6 +93,16 @@ LANES: dict[str, Shape] = {
         Finish(dtype="int16", shift=(38, 41)),
         (0, 0),
     ),
+    "part of a depthwise one": (
+        Window(channels=24, outputs=8, width=5, kernel=(1, 3), group=24, group_outputs=1, in_count=1, out_first=8),
+        Finish(shift=(36, 39)),
+        (0, 0),
+    ),
+    "part of the groups": (
+        Window(channels=8, outputs=8, width=5, group=3, group_outputs=4, in_count=4, out_first=4, x_first=4),
+        Finish(shift=(36, 39)),
+        (0, 0),
+    ),
     "groups, unsigned weights": (
         Window(
             channels=12,
@@ -294,11 +304,12 @@ def unset(row: Row) -> Row:
 
 MUTANTS: dict[str, tuple[str, tuple[str, str] | Callable[[Row], Row]]] = {
     "modes not set": ("powers of two", unset),
-    "bias behind the multiplier": (
+    "bias behind the shift": (
         "1x1",
         (
-            "lanes = aie::add(lanes, with.addend.template extract<LANES>(half));",
-            "lanes = aie::add(lanes, aie::downshift(with.addend.template extract<LANES>(half), 1));",
+            "rounded<O>(scaled(lanes, scale), scale)",
+            "aie::add(rounded<O>(scaled(aie::sub(lanes, with.addend.template extract<LANES>(half)), scale), scale),"
+            " with.addend.template extract<LANES>(half))",
         ),
     ),
     "raw lanes taken for row-major": (
@@ -311,7 +322,10 @@ MUTANTS: dict[str, tuple[str, tuple[str, str] | Callable[[Row], Row]]] = {
     "lowest shift for all": ("1x1", ("shift = scale.lowest + 1; shift <=", "shift = scale.lowest + 1; shift <")),
     "zero outside the image": ("3x3 top", ("constexpr X zero = X(C::X_ZERO);", "constexpr X zero = X(0);")),
     "rows outside left out": ("3x3 top", ("} else if (C::X_ZERO != 0) {", "} else if (false) {")),
-    "no correction": ("3x3 top", ("all = aie::add(all, with.correction);", "")),
+    "no correction": (
+        "3x3 top",
+        ("all.addend = HEAD != 0 ? Lanes(aie::add(all.addend, added)) : added;", "all.addend = added;"),
+    ),
     "bounds left out": ("3x3 top", ("if constexpr (O::low > least) {", "if constexpr (false) {")),
     "no promotion": ("powers of two", ("lanes = doubled(lanes, C::PROMOTIONS[0]);", "")),
     "wrong lanes": ("zero points and promotions of channels", ("(lane & 7)", "(~lane & 7)")),

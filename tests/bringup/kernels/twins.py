@@ -21,7 +21,7 @@ FINISH: Final = "rounds out_bits out_signed zero_point low high inside acc_bits 
 WIDE: Final = {"zero_point", "low", "high", "x_zero"}
 CONV: Final = (
     "channels outputs inputs width out_width kernel_height kernel_width stride down right left group_outputs group"
-    " first top bottom x_zero w_zeros"
+    " out_first first top bottom x_zero w_zeros"
 )
 TEXT: Final = """
 #include "conv_twin.h"
@@ -88,6 +88,7 @@ class Twins:
             "left": _tuple(a["pads_lr"])[0],
             "group_outputs": a["group_outputs"],
             "group": a["group"],
+            "out_first": a["out_first"],
             "first": _int(a["in_first"]) - _int(a["x_first"]),
             "top": scalars["pad_top"],
             "bottom": scalars["pad_bottom"],
