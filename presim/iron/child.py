@@ -4,6 +4,7 @@ It runs the person's code. The package `aie` that the file imports is the stand-
 its path. What comes of it is written to FOLDER: the lowered design, or `error.json`.
 """
 
+import contextlib
 import json
 import resource
 import runpy
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
         try:
             write_lowered(lower(RESOLVED[0]), Path(folder))
         except StandInError as error:
-            problem = _problem(error.site or Path(design).name, str(error))
+            problem = _problem(Path(design).name, str(error))
     if problem is not None:
         (Path(folder) / ERROR).write_text(json.dumps(problem), encoding="utf-8")
     return 0 if problem is None else 1
@@ -66,7 +67,8 @@ def run(design: Path, arguments: list[str]) -> dict[str, str] | None:
         text = f"it ends with exit code {error.code} before a Program is resolved"
         return None if good else _problem(design.name, text)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (the person's code raises what it likes)
-        traceback.print_exc()
+        with contextlib.suppress(OSError):  # what it printed may be at its bound
+            traceback.print_exc()
         return None if RESOLVED else _problem(_site(error, design), _text(error))
     return None
 

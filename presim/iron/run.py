@@ -32,6 +32,7 @@ MARKS: Final = ("state.json", "port.json")
 
 DEFAULT_TIMEOUT_S: Final = 120.0
 OUTPUT_BYTES: Final = 1 << 16
+LINE: Final = 200
 
 
 def lower_file(
@@ -65,7 +66,7 @@ def lower_file(
             found = json.loads(error.read_text(encoding="utf-8"))
             raise _refused(found["where"], found["what"])
         if not (folder / "result" / "lowered.json").is_file():
-            last = (text.strip().splitlines() or ["it says nothing"])[-1]
+            last = (text.strip().splitlines() or ["it says nothing"])[-1][-LINE:]
             raise _refused(str(path), f"its process ended without a result: {last}")
         return replace(read_lowered(folder / "result", str(path)), output=text)
 
