@@ -98,7 +98,7 @@ class _Comparison:
 
 
 def _actor(actor: str, kind: str) -> str:
-    return actor if kind != "link" else ""
+    return actor if kind == "consume" else ""
 
 
 def _step(

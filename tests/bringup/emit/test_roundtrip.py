@@ -155,6 +155,32 @@ def windows() -> Sketch:
     return sketch.fill("x", 4).drain("y", 4)
 
 
+def bundles() -> Sketch:
+    """Objects that the consumer of a link cuts: a method of the handle cannot say it."""
+    sketch = Sketch().fifo("x", "shim0", "mem0", shape=(4,))
+    sketch.fifo("p", "mem0", "a", shape=(8,), consumer_shape=(4,)).fifo("y", "a", "shim1")
+    sketch.link("forward", "x", "p", tile=sketch.tiles["mem0"])
+    return sketch.worker("a", *move("p", "y")).fill("x", 2).drain("y", 2)
+
+
+def parts_in_pieces() -> Sketch:
+    sketch = Sketch().fifo("x", "shim0", "mem0", shape=(16,)).fifo("y", "a", "shim1").fifo("z", "b", "shim2")
+    sketch.fifo("p", "mem0", "a", shape=(8,), consumer_shape=(4,)).fifo(
+        "q", "mem0", "b", shape=(8,), consumer_shape=(4,)
+    )
+    sketch.link("split", "x", "p q", offsets=(0, 8), tile=sketch.tiles["mem0"])
+    sketch.worker("a", *move("p", "y")).worker("b", *move("q", "z"))
+    return sketch.fill("x", 1).drain("y", 2).drain("z", 2)
+
+
+def joined_pieces() -> Sketch:
+    sketch = Sketch().fifo("x", "shim0", "a", "b").fifo("y", "mem0", "shim1", shape=(8,)).kernel("wide")
+    sketch.fifo("p", "a", "mem0", shape=(8,), consumer_shape=(4,)).fifo("q", "b", "mem0")
+    sketch.link("join", "p q", "y", offsets=(0, 4), tile=sketch.tiles["mem0"])
+    sketch.worker("a", *move("x", "p", kernel="wide")).worker("b", *move("x", "q"))
+    return sketch.fill("x", 2).drain("y", 2)
+
+
 SKETCHES: dict[str, Callable[[], Sketch]] = {
     f.__name__: f
     for f in (
@@ -171,6 +197,9 @@ SKETCHES: dict[str, Callable[[], Sketch]] = {
         patterns,
         counters,
         windows,
+        bundles,
+        parts_in_pieces,
+        joined_pieces,
     )
 }
 
@@ -200,6 +229,19 @@ def test_values_at_the_start(tmp_path: Path, doubles: Modules) -> None:
     found = lowered(design, tmp_path, doubles, {"weights:s:all": values})
     assert differences(design, found.design) == ()
     np.testing.assert_array_equal(found.arrays["fifo:s"], values)
+
+
+def test_weights_in_a_memory_tile(tmp_path: Path, doubles: Modules) -> None:
+    sketch = Sketch().fifo("x", "shim0", "a").fifo("y", "a", "shim1").kernel("times")
+    sketch.fifo("w", "mem0", "a", depth=[3, 2], init_array="weights:op:0,1,2", init_objects=3)
+    body = (acquire("x"), acquire("y"), acquire("w"), called("times", "x", "w", "y"))
+    sketch.worker("a", loop(3, *body, release("w"), release("x"), release("y")))
+    design = sketch.fill("x", 3).drain("y", 3).design()
+    values = stacked([1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12])
+    found = lowered(design, tmp_path, doubles, {"weights:op:0,1,2": values})
+    assert differences(design, found.design) == ()
+    np.testing.assert_array_equal(found.arrays["fifo:w"], values)
+    assert "ObjectFifoEndpoint(tile_" in (tmp_path / "design.py").read_text()
 
 
 def test_buffers(tmp_path: Path, doubles: Modules) -> None:
