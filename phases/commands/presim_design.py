@@ -152,12 +152,14 @@ def _run(request: Request) -> "SimResult | HostResult":
     unknown = sorted(set(request.kernels) - called)
     if unknown:
         where = f"--kernel {unknown[0]}"
-        raise _refused(where, "the design calls no such kernel", ", ".join(sorted(called)) or "none")
+        expected = ", ".join(sorted(called)) or "none"
+        raise _refused(where, "the design calls no such kernel", expected, code="IRON-KERNEL")
     absent = sorted(called - set(request.kernels))
     if absent:
         what = f"no code for {', '.join(absent)}"
         where = "kernels"
-        raise _refused(where, what, f"--kernel {absent[0]}=FILE.cc or FILE.py:FUNCTION for each")
+        expected = f"--kernel {absent[0]}=FILE.cc or FILE.py:FUNCTION for each"
+        raise _refused(where, what, expected, code="IRON-KERNEL")
     compiled = {s for s, file in request.kernels.items() if ".py" not in Path(file).suffix and ".py:" not in file}
     if not compiled:
         return _in_python(request)
@@ -165,7 +167,8 @@ def _run(request: Request) -> "SimResult | HostResult":
         python = sorted(called - compiled) or ["the Python in core functions"]
         what = f"{sorted(compiled)[0]} in C++ and {python[0]} in Python"
         where = "kernels"
-        raise _refused(where, what, "all of one kind", remedy="give Python functions for all of them")
+        remedy = "give Python functions for all of them"
+        raise _refused(where, what, "all of one kind", remedy=remedy, code="IRON-KERNEL")
     return _compiled(request)
 
 
@@ -209,7 +212,8 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise _refused(str(path), f"cannot be read ({error.strerror})", "a file in C++") from error
+        what = f"cannot be read ({error.strerror})"
+        raise _refused(str(path), what, "a file in C++", code="IRON-KERNEL") from error
 
 
 def _abi(external: External, source: str) -> ExternalAbi:
@@ -228,5 +232,5 @@ def _elements(shape: tuple[int, ...]) -> int:
     return count
 
 
-def _refused(where: str, what: str, expected: str, *, remedy: str = "") -> RefusedError:
-    return RefusedError((Problem(code="IRON-DESIGN", where=where, what=what, expected=expected, remedy=remedy),))
+def _refused(where: str, what: str, expected: str, *, remedy: str = "", code: str = "IRON-DESIGN") -> RefusedError:
+    return RefusedError((Problem(code=code, where=where, what=what, expected=expected, remedy=remedy),))
