@@ -218,7 +218,7 @@ class _Printer:
             where = tile_or_none(end.tile)
             if where is None:
                 self.out.names.add("AnyMemTile")
-            self.out.lines.append(f"{variable}.endpoint = ObjectFifoEndpoint({where or 'AnyMemTile'})")
+            self.out.lines.append(f"{variable}.endpoint = ObjectFifoEndpoint(tile={where or 'AnyMemTile'})")
 
     def consumer(self, fifo: Fifo, index: int) -> None:
         """The handle of a consumer."""

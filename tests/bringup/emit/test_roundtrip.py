@@ -241,7 +241,7 @@ def test_weights_in_a_memory_tile(tmp_path: Path, doubles: Modules) -> None:
     found = lowered(design, tmp_path, doubles, {"weights:op:0,1,2": values})
     assert differences(design, found.design) == ()
     np.testing.assert_array_equal(found.arrays["fifo:w"], values)
-    assert "ObjectFifoEndpoint(tile_" in (tmp_path / "design.py").read_text()
+    assert "ObjectFifoEndpoint(tile=tile_" in (tmp_path / "design.py").read_text()
 
 
 def test_buffers(tmp_path: Path, doubles: Modules) -> None:

@@ -18,9 +18,9 @@ struct K {
     static constexpr int32_t X_ZERO = 1;
     static constexpr bool SPLITS = false;
     static constexpr int32_t W_ZEROS[] = {0};
+    static constexpr int32_t CHUNK = 16;
     static constexpr int32_t IN_FIRST = 0;
     static constexpr int32_t IN_COUNT = 16;
-    static constexpr int32_t CHUNK = 16;
 };
 
 }  // namespace

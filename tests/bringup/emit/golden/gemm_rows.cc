@@ -9,6 +9,7 @@ struct K {
     static constexpr int32_t X_ZERO = 1;
     static constexpr bool SPLITS = false;
     static constexpr int32_t W_ZEROS[] = {0};
+    static constexpr int32_t CHUNK = 16;
     static constexpr int32_t BITS = 32;
     static constexpr int32_t CHANNELS = 16;
     static constexpr int32_t IN_WIDTH = 8;
