@@ -2,8 +2,7 @@
 
 Figures of a kernel are a C++ struct that its template reads. Layouts, with channels filled up to blocks of 8:
 
-- lanes: bias (blocks * 8,); requant {multiplier, shift} as planned (2, 1), else (blocks, 2, 8). Kernels that take 16
-  channels in a row get one block more.
+- lanes: bias (blocks * 8,); requant {multiplier, shift} as planned (2, 1), else (blocks, 2, 8).
 - tiles: bias and requant (blocks, 64) in the dtype of the weights, a number of 32 bits as digits (`port_raw.h`);
   requant (2, 1) stays.
 """
@@ -186,15 +185,14 @@ def blocks_of(channels: int) -> int:
     return -(-channels // LANES)
 
 
-def lane_parameters(row: Row, *, more: int = 0, channels: int = 0) -> dict[str, Parameter]:
+def lane_parameters(row: Row, *, channels: int = 0) -> dict[str, Parameter]:
     """Packed bias and requant of a kernel on lanes.
 
     Args:
         row: the kernel.
-        more: blocks beyond those of the channels.
         channels: how many, 0 = as the attribute says.
     """
-    blocks = blocks_of(channels or number(row, "out_channels")) + more
+    blocks = blocks_of(channels or number(row, "out_channels"))
     found = {p.name: packed(p, (blocks * LANES,)) for p in by_role(row, "bias")}
     for p in by_role(row, "requant"):
         found[p.name] = packed(p, (2, 1) if p.shape[-1] == 1 else (blocks, 2, LANES), "int32")
@@ -210,10 +208,10 @@ def tile_parameters(row: Row, dtype: str) -> dict[str, Parameter]:
     return found
 
 
-def pack_lanes(row: Row, constants: Mapping[str, Array], *, more: int = 0, channels: int = 0) -> dict[str, Array]:
+def pack_lanes(row: Row, constants: Mapping[str, Array], *, channels: int = 0) -> dict[str, Array]:
     """Bias and requant as `lane_parameters` says."""
     made = {}
-    for name, parameter in lane_parameters(row, more=more, channels=channels).items():
+    for name, parameter in lane_parameters(row, channels=channels).items():
         if parameter.role == "bias":
             made[name] = filled(constants[name], parameter.shape[0])
             continue

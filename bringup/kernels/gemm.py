@@ -1,7 +1,8 @@
 """`gemm`, `gemm_rows`, `gemm_finish`: vectors times a constant matrix, 16 output channels at a time (`gemm.h`).
 
-Packed weights: gemm (blocks of 16 channels, K, 16), gemm_rows (H, blocks of 16 channels, W * C, 16); accumulators
-between gemm_rows and gemm_finish: blocks of 16 channels.
+Packed weights, flat: for each 16 channels (K, 16), more than 8 that are left over filled up; for 8 or less that are
+left over (K / 2 rounded up, 2, 8). gemm_rows: the same for each row of the image. Accumulators between gemm_rows and
+gemm_finish: blocks of 16 channels.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ import numpy as np
 from bringup.kernels.elementwise import c_type, number, numbers
 from bringup.kernels.finish import (
     LANE_HEADERS,
+    LANES,
     Body,
     Figure,
     argument,
@@ -48,7 +50,7 @@ def pack(row: Row, constants: Mapping[str, Array]) -> Mapping[str, Array]:
     Raises:
         RefusedError: a multiplier or a shift that no code is written for.
     """
-    made = pack_lanes(row, constants, more=1) if row.type != "gemm_rows" else {}
+    made = pack_lanes(row, constants) if row.type != "gemm_rows" else {}
     weights = optional(row, "weights")
     if weights is not None and weights.name in constants:
         planned, streamed = objects_of(weights, constants[weights.name])
@@ -62,12 +64,26 @@ def columns_of(channels: int) -> int:
     return -(-channels // COLUMNS)
 
 
+def elements_of(terms: int, channels: int) -> int:
+    """Elements of a packed matrix."""
+    left = channels % COLUMNS
+    full = channels // COLUMNS + (left > LANES)
+    return full * terms * COLUMNS + (-(-terms // 2) * COLUMNS if 0 < left <= LANES else 0)
+
+
 def _columns(planned: Array, channels: int) -> Array:
-    """(..., K, N) -> (..., blocks, K, 16)."""
-    blocks = columns_of(channels)
-    wide = np.zeros((*planned.shape[:-1], blocks * COLUMNS), planned.dtype)
-    wide[..., :channels] = planned
-    return np.ascontiguousarray(wide.reshape(*planned.shape[:-1], blocks, COLUMNS).swapaxes(-2, -3))
+    """(..., K, N) -> (..., elements)."""
+    *outer, terms, count = planned.shape
+    flat = planned.reshape(-1, terms, count)
+    wide = np.zeros((len(flat), terms + terms % 2, columns_of(channels) * COLUMNS), planned.dtype)
+    wide[:, :terms, :count] = flat
+    half = 0 < channels % COLUMNS <= LANES
+    full = columns_of(channels) - half
+    blocks = wide[:, :terms, : full * COLUMNS].reshape(len(flat), terms, full, COLUMNS).swapaxes(1, 2)
+    parts = [blocks.reshape(len(flat), -1)]
+    if half:
+        parts.append(wide[:, :, full * COLUMNS : full * COLUMNS + LANES].reshape(len(flat), -1))
+    return np.ascontiguousarray(np.concatenate(parts, 1).reshape(*outer, -1))
 
 
 def _weights(row: Row) -> tuple[Parameter, dict[str, Figure]]:
@@ -77,12 +93,13 @@ def _weights(row: Row) -> tuple[Parameter, dict[str, Figure]]:
     check_weights(row, weights.dtype, points)
     *outer, terms, channels = weights.shape
     zero_point = number(row, "x_zero_point")
-    return packed(weights, (*outer, columns_of(channels), terms, COLUMNS)), {
+    return packed(weights, (*outer, elements_of(terms, channels))), {
         "X": c_type(x.dtype),
         "W": c_type(weights.dtype),
         "X_ZERO": zero_point,
         "SPLITS": splits(x.dtype, zero_point),
         "W_ZEROS": points,
+        "CHUNK": channels,
     }
 
 
@@ -99,10 +116,9 @@ def _gemm(row: Row) -> Body:
             **figures,
             "IN_FIRST": number(row, "in_first") - number(row, "x_first"),
             "IN_COUNT": number(row, "in_count"),
-            "CHUNK": sole(row, "weights").shape[1],
         },
         call=[f"port::Gemm<K>::run({', '.join(values)});"],
-        parameters=parameters_of(row, {**lane_parameters(row, more=1), weights.name: weights}),
+        parameters=parameters_of(row, {**lane_parameters(row), weights.name: weights}),
         notes=_notes(row),
     )
 
@@ -139,7 +155,7 @@ def _finish(row: Row) -> Body:
         headers=LANE_HEADERS,
         figures=output_figures(row),
         call=[f"port::GemmFinish<K>::run({', '.join(values)});"],
-        parameters=parameters_of(row, {**lane_parameters(row, more=1), acc.name: acc}),
+        parameters=parameters_of(row, {**lane_parameters(row), acc.name: acc}),
         notes=_notes(row),
     )
 

@@ -137,7 +137,7 @@ def source(row: Row) -> Source:
         "Y_CLEARED": math.prod(p.y.parameters[0].shape) if cleared else 0,
         "Y_POINTERS": len(p.y.parameters),
     }
-    changed = lane_parameters(row, more=1, channels=channels)
+    changed = lane_parameters(row, channels=channels)
     changed |= {q.name: packed(q, _constant_shape(row, q.shape)) for q in by_role(row, "constant")}
     return emitted(
         row,
@@ -164,7 +164,7 @@ def pack(row: Row, constants: Mapping[str, Array]) -> Mapping[str, Array]:
         RefusedError: a multiplier or a shift that no code is written for.
     """
     y = numbers(row, "y_shape")
-    made = pack_lanes(row, constants, more=1, channels=y[-1] if y else 1)
+    made = pack_lanes(row, constants, channels=y[-1] if y else 1)
     for p in by_role(row, "constant"):
         array = constants[p.name]
         made[p.name] = np.ascontiguousarray(array.swapaxes(-1, -2) if _is_transposed(row) else array)

@@ -68,7 +68,7 @@ struct Matmul {
             }
         }
         for (int32_t first = 0; first < int32_t(C::CHANNELS); first += int32_t(LANES)) {
-            const Place place = {unsigned(first), false};
+            const Place place = place_of<C>(unsigned(first));
             const Tail<C, C::BITS> tail(place, bias, requant);
             for (int32_t batch = 0; batch < C::BATCHES; ++batch) {
                 for (int32_t row = 0; row < C::ROWS; row += TOGETHER) {

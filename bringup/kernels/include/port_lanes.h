@@ -11,7 +11,7 @@
 //   WRAPS          saturation of the tile is off (64 bits only)
 //   PROMOTIONS     left shifts in front of the bias, one for all channels or one for each
 // Packed parameters: bias one number for each channel, blocks filled with 0; requant {multiplier, shift} where UNIFORM,
-// else (blocks, 2, 8). Kernels that take 16 channels in a row need one block more than there are channels.
+// else (blocks, 2, 8).
 #pragma once
 
 #include "port_finish.h"
@@ -141,6 +141,12 @@ struct Place {
     bool pairs;
     unsigned channel(unsigned lane) const { return first + (pairs ? (lane & 7) : lane); }
 };
+
+// 16 channels in a row, or the last 8: their block is there twice, and nothing behind it is read.
+template <class C>
+inline Place place_of(unsigned first) {
+    return {first, first + 8 >= unsigned(C::CHANNELS)};
+}
 
 template <class C, unsigned BITS>
 struct Tail;

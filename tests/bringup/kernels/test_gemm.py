@@ -242,10 +242,9 @@ MUTANTS: dict[str, tuple[str, tuple[str, str]]] = {
     "next block's multipliers": ("several blocks", ("packed + 16 * block", "packed + 16 * (block + 1)")),
     "zero point ignored": ("one block", ("int32_t(x[C::IN_FIRST + k]) - C::X_ZERO", "int32_t(x[C::IN_FIRST + k])")),
     "wrong k": ("part of the inputs", ("x[C::IN_FIRST + k]", "x[k]")),
-    "last channels not written": (
-        "several blocks",
-        ("first < end; first += LANES", "first + LANES < end; first += LANES"),
-    ),
+    "last channels not written": ("several blocks", ("if (B::HALF && first < end) {", "if (false) {")),
+    "halves not added": ("one block", ("sums.template extract<8>(1));", "sums.template extract<8>(0));")),
+    "last k left out": ("one block", ("if constexpr ((C::IN_COUNT & 1) != 0) {", "if constexpr (false) {")),
     "one promotion for all": ("zero points of channels", ("all[channel < N ? channel : N - 1]", "all[N - 1]")),
     "rest of 20 bits lost": ("integers of 64 bits", ("uint64_t(int64_t(low.get(i)))", "uint64_t(0)")),
 }
