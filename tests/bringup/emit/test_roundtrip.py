@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from bringup.emit import emit, write
+from bringup.emit.budget import memory_problems
 from bringup.emit.roundtrip import differences
+from manifest.device import load_device
 from manifest.errors import RefusedError
 from presim.design import Buffer, Call, Cascade, Design, Loop
 from presim.iron.run import lower_file
@@ -400,3 +402,16 @@ def test_counters_of_one_name_inside_each_other(doubles: Modules) -> None:
     assert "for i_ in range_(3):" in text
     assert "(fifo0_cons0_objects, i_)" in text
     assert "(fifo0_cons0_objects, i)" in text
+
+
+def test_a_memory_tile_that_is_too_small_is_named(doubles: Modules) -> None:
+    sketch = Sketch().fifo("x", "shim0", "mem0", shape=(1 << 17,), depth=[2, 2])
+    sketch.fifo("p", "mem0", "a", shape=(1 << 17,), consumer_shape=(4,))
+    sketch.link("forward", "x", "p", tile=sketch.tiles["mem0"]).worker("a", *take("p"))
+    design = sketch.fill("x", 1).design()
+    device = load_device("npu2")
+    (problem,) = memory_problems(design, device)
+    assert (problem.code, problem.expected, problem.got) == ("EMIT-MEMORY", "at most 524288 bytes", "1048576 bytes")
+    assert "mem tile" in problem.where
+    half = replace(design, fifos=tuple(replace(f, shape=(1 << 15,)) for f in design.fifos))
+    assert memory_problems(half, device) == []
