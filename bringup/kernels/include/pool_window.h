@@ -106,7 +106,7 @@ inline void each_window(const typename K::X* const* rows, Taps inside, Done done
         for (int32_t pixel = 0; pixel < pairs.first && pixel < K::width; ++pixel) {
             single(pixel);
         }
-        for (int32_t pixel = pairs.last > pairs.first ? pairs.last : pairs.first; pixel < K::width; ++pixel) {
+        for (int32_t pixel = pairs.last; pixel < K::width; ++pixel) {
             single(pixel);
         }
     }

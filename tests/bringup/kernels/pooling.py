@@ -10,9 +10,11 @@ from tests.bringup.kernels.emitted import Case
 from tests.bringup.kernels.objects import Array, codes, make_case, poisoned
 
 
-def out_size(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int]) -> int:
-    """Output extent of an axis."""
-    return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
+def out_size(attributes: Mapping[str, Any], axis: int, size: int) -> int:
+    """Output extent of an axis; `ceil`: a last window may begin inside and end beyond the padding."""
+    kernel, stride, dilation = (int(attributes[n][axis]) for n in ("kernel", "strides", "dilations"))
+    left: int = size + attributes["pads"][axis] + attributes["pads"][2 + axis] - (kernel - 1) * dilation - 1
+    return (left + (stride - 1 if attributes.get("ceil") else 0)) // stride + 1
 
 
 def pool_case(
@@ -39,14 +41,14 @@ def pool_case(
         changes: of the row.
     """
     channels, height, width = image
-    (kh, kw), (down, right), strides = attributes["kernel"], attributes["dilations"], attributes["strides"]
-    top, left, bottom, after = attributes["pads"]
+    (kh, _), (down, _), strides = attributes["kernel"], attributes["dilations"], attributes["strides"]
+    top, left, _, after = attributes["pads"]
     blocks = -(-channels // 8)
     rows = codes((height, blocks, width, 8), dtypes[0], 3, bits=bits)
     extent = (kh - 1) * down + 1
-    wide = out_size(width, kw, strides[1], right, (left, after))
+    wide = out_size(attributes, 1, width)
     out = poisoned((blocks, wide, 8), dtypes[1])
-    firsts = [y * strides[0] - top for y in range(out_size(height, kh, strides[0], down, (top, bottom)))]
+    firsts = [y * strides[0] - top for y in range(out_size(attributes, 0, height))]
     beyond = np.full(rows.shape[1:], np.iinfo(dtypes[0]).max if not bits else 1 << bits, dtypes[0])
     named: dict[str, list[Array]] = {
         f"row{i}": [rows[first + i] if 0 <= first + i < height else beyond for first in firsts] for i in range(extent)

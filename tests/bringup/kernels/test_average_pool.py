@@ -20,11 +20,7 @@ def counts_of(attributes: Mapping[str, Any], size: tuple[int, int]) -> tuple[int
     sides: list[set[int]] = []
     for axis in (0, 1):
         low, high = (-pads[axis], size[axis] + pads[2 + axis]) if padded else (0, size[axis])
-        both = pads[axis], pads[2 + axis]
-        starts = [
-            o * strides[axis] - pads[axis]
-            for o in range(out_size(size[axis], kernel[axis], strides[axis], dilations[axis], both))
-        ]
+        starts = [o * strides[axis] - pads[axis] for o in range(out_size(attributes, axis, size[axis]))]
         sides.append({sum(low <= s + k * dilations[axis] < high for k in range(kernel[axis])) for s in starts})
     return tuple(sorted({r * c for r in sides[0] for c in sides[1]}))
 
@@ -39,6 +35,7 @@ def case(
     dtypes: tuple[str, str] = ("int8", "int8"),
     padded: bool = False,
     one: bool = False,
+    ceil: bool = False,
     finish: str = "round",
     requant: Any = None,
     wide: bool = False,
@@ -58,6 +55,7 @@ def case(
         "acc_bits": acc_bits,
         "in_width": image[2],
         "count_include_pad": int(padded),
+        "ceil": int(ceil),
     }
     counts = (kernel[0] * kernel[1],) if one else counts_of(attributes, image[1:])
     attributes["counts"] = counts
@@ -78,6 +76,8 @@ def cases() -> dict[str, Case]:
         "3x3 halves, padded": case((3, 3), (2, 2), (1, 1, 1, 1), image=(8, 7, 11)),
         "pads count": case((3, 3), (1, 1), (1, 1, 1, 1), padded=True),
         "pads count, beyond": case((3, 3), (2, 2), (0, 0, 1, 1), padded=True, image=(8, 6, 10)),
+        "beyond the pads": case((3, 3), (2, 2), (0, 0, 1, 1), padded=True, ceil=True, image=(8, 7, 9)),
+        "beyond the image": case((3, 3), (2, 2), ceil=True, image=(8, 6, 8)),
         "one count": case((3, 3), (1, 1), (1, 1, 1, 1), padded=True, one=True),
         "dilated": case((2, 3), (1, 1), (1, 2, 1, 2), dilations=(2, 2)),
         "steps of 3": case((3, 2), (3, 3), image=(10, 7, 11)),

@@ -49,6 +49,7 @@ def cases() -> dict[str, Case]:
         "3x3 halves, padded": case((3, 3), (2, 2), (1, 1, 1, 1), image=(16, 7, 10)),
         "3x3 halves, padded right": case((3, 3), (2, 2), (0, 0, 1, 1), image=(16, 8, 12)),
         "3x3": case((3, 3), (1, 1), (1, 1, 1, 1)),
+        "3x3, even width": case((3, 3), (1, 1), (1, 1, 1, 1), image=(16, 4, 8)),
         "one row": case((1, 3), (1, 1), (0, 1, 0, 1)),
         "one column, halves": case((2, 1), (2, 2), image=(8, 6, 9)),
         "dilated": case((2, 3), (1, 1), (1, 2, 1, 2), dilations=(2, 2)),
