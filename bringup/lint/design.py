@@ -39,6 +39,7 @@ class DesignFile:
         calls: (variable, call) of every assignment of a call, in order.
         handles: ends by variable.
         forms: object form by variable of the fifo.
+        functions: by name, those inside others too.
     """
 
     tree: ast.Module
@@ -46,10 +47,7 @@ class DesignFile:
     calls: list[Made] = field(default_factory=list)
     handles: dict[str, Handle] = field(default_factory=dict)
     forms: dict[str, ArrayForm] = field(default_factory=dict)
-
-    def functions(self) -> dict[str, ast.FunctionDef]:
-        """Functions of the file by name, those inside others too."""
-        return {n.name: n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef)}
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
 
     def made(self, function: str) -> Iterator[Made]:
         """Assignments of calls of a name."""
@@ -66,6 +64,8 @@ def read_design(text: str) -> DesignFile:
     for node in ast.walk(file.tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             _assignment(file, node)
+        elif isinstance(node, ast.FunctionDef):
+            file.functions[node.name] = node
     for made in file.calls:
         _fifo(file, made)
     for made in file.calls:

@@ -133,9 +133,8 @@ def depths(file: DesignFile) -> Found:
 
 def _bound(file: DesignFile, worker: Made) -> tuple[ast.FunctionDef | None, dict[str, str]]:
     """The function of a worker, and the variable that each of its parameters stands for."""
-    functions = file.functions()
     named = keyword(worker.call, "core_fn")
-    function = functions.get(named.id) if isinstance(named, ast.Name) else None
+    function = file.functions.get(named.id) if isinstance(named, ast.Name) else None
     if function is None:
         return None, {}
     given = list_names(keyword(worker.call, "fn_args"))
@@ -239,7 +238,7 @@ def _with_endpoint(file: DesignFile) -> Iterator[str]:
 
 def _transfers(file: DesignFile) -> Iterator[tuple[ast.Call, str, str]]:
     """(call, variable of the handle, fill or drain) of the sequence, handles as the design calls them."""
-    function = file.functions().get("sequence")
+    function = file.functions.get("sequence")
     runtime = next(file.made("Runtime"), None)
     if function is None or runtime is None:
         return
@@ -261,7 +260,7 @@ def drained(file: DesignFile) -> Found:
 def queued(file: DesignFile) -> Found:
     """No end of the host has more tasks outstanding than its queue takes: the next one is dropped without an error."""
     runtime = next(file.made("Runtime"), None)
-    function = file.functions().get("sequence")
+    function = file.functions.get("sequence")
     if function is None or runtime is None:
         return
     order = [c for c in sorted(_calls(function), key=lambda c: (c.lineno, c.col_offset))]

@@ -111,6 +111,7 @@ def _at(name: str, code: str, source: Source, found: loops.Found) -> Iterator[Li
 
 
 def _designs(folder: Folder) -> Iterator[LintFinding]:
+    sources = {name: Source(folder.text(name)) for name in folder.kernels()}
     for name in folder.designs():
         try:
             file = read_design(folder.text(name))
@@ -122,15 +123,15 @@ def _designs(folder: Folder) -> Iterator[LintFinding]:
         inside = name.rpartition("/")[0]
         for line, text in iron.weights(file, inside, folder.files):
             yield LintFinding(file=name, line=line, rule=WEIGHTS, text=text)
-        yield from _signatures(folder, name, file)
+        yield from _signatures(sources, name, file)
 
 
-def _signatures(folder: Folder, name: str, file: DesignFile) -> Iterator[LintFinding]:
+def _signatures(sources: Mapping[str, Source], name: str, file: DesignFile) -> Iterator[LintFinding]:
     for line, symbol, declared in iron.kernel_arguments(file):
         path = f"kernels/{symbol}.cc"
-        if path not in folder.files:
+        if path not in sources:
             yield LintFinding(file=name, line=line, rule=SIGNATURE, text=f"{path}: there is no such kernel")
             continue
-        source = Source(folder.text(path))
+        source = sources[path]
         for position, text in kernels.signature(source, declared, symbol):
             yield LintFinding(file=path, line=source.line(position), rule=SIGNATURE, text=text)
