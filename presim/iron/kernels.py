@@ -6,12 +6,14 @@ The C++ of the library is not part of the stand-in: who runs the design gives th
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from presim.iron.api import row
 from presim.iron.buffer import ExternalFunction
 from presim.iron.device import get_current_device
 from presim.iron.errors import UnsupportedError, WrongValueError
 
+FIXED_TILE = 1024
 SHORT = {"int8": "i8", "int16": "i16", "int32": "i32", "bfloat16": "bf16", "float32": "f32"}
 
 
@@ -45,6 +47,40 @@ def scale(tile_size: int = 1024, dtype: Any = np.int16, vectorized: bool = True)
     kind = "vector" if vectorized else "scalar"
     types = [tile, tile, _array(1, np.int32), np.int32]
     return _external(f"vector_scalar_mul_{kind}", "aie2/scale.cc", types)
+
+
+@row("aie.iron.kernels.add")
+def add(tile_size: int = 1024, dtype: Any = bfloat16, vectorized: bool = True) -> ExternalFunction:
+    """Sum of two tiles of bfloat16: (in, in, out)."""
+    return _binary("add", tile_size, dtype, vectorized=vectorized)
+
+
+@row("aie.iron.kernels.mul")
+def mul(tile_size: int = 1024, dtype: Any = bfloat16, vectorized: bool = True) -> ExternalFunction:
+    """Product of two tiles of bfloat16: (in, in, out)."""
+    return _binary("mul", tile_size, dtype, vectorized=vectorized)
+
+
+@row("aie.iron.kernels.relu")
+def relu(tile_size: int = 1024) -> ExternalFunction:
+    """Values of bfloat16, 0 for those below: (in, out)."""
+    _fixed("relu", tile_size, bfloat16)
+    tile = _array(tile_size, bfloat16)
+    return _external("bf16_relu", "aie2/relu.cc", [tile, tile])
+
+
+def _binary(kind: str, tile_size: int, dtype: Any, *, vectorized: bool) -> ExternalFunction:
+    _fixed(kind, tile_size, dtype)
+    tile = _array(tile_size, dtype)
+    return _external(f"eltwise_{kind}_bf16_{'vector' if vectorized else 'scalar'}", f"aie2/{kind}.cc", [tile] * 3)
+
+
+def _fixed(kind: str, tile_size: int, dtype: Any) -> None:
+    """The library's loops have 1024 elements of bfloat16."""
+    name = np.dtype(dtype).name
+    if tile_size != FIXED_TILE or name != "bfloat16":
+        msg = f"kernels.{kind}: {tile_size} elements of {name}, the library has {FIXED_TILE} of bfloat16"
+        raise WrongValueError(msg)
 
 
 @row("aie.iron.kernels.mm")
