@@ -1,13 +1,19 @@
 """Names of kernels and the registry."""
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bringup.kernels import KERNELS
-from bringup.kernels.model import symbol_of
+from bringup.kernels.model import Row, symbol_of
 from presim.kernels import KERNELS as SIMULATED
+from tests.bringup.kernels.draws import Finish, Operands, Vector, Window, conv, gemm, matmul
+from tests.bringup.kernels.emitted import HOST, INCLUDE
 
 
 @given(st.text(max_size=20))
@@ -31,3 +37,32 @@ def test_a_plain_name_stays() -> None:
 
 def test_every_simulated_kernel_is_emitted() -> None:
     assert set(KERNELS) == set(SIMULATED)
+
+
+SOURCES: dict[str, Row] = {
+    "conv_mmul.h": conv(Window(), Finish(), 1).row,
+    "conv_lanes.h": conv(Window(group=8), Finish(), 1).row,
+    "gemm.h": gemm(Vector(), Finish(), 1).row,
+    "matmul.h": matmul(Operands(), Finish(), 1).row,
+}
+
+
+@pytest.mark.parametrize("header", SOURCES)
+def test_a_source_stands_alone_with_the_headers_that_it_names(tmp_path: Path, header: str) -> None:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("g++ is not on PATH")
+    source = KERNELS[SOURCES[header].type].source(SOURCES[header])
+    assert source.headers[0] == header
+    assert len(set(source.headers)) == len(source.headers)
+    for name in source.headers:
+        shutil.copy(INCLUDE / name, tmp_path / name)
+    (tmp_path / "kernel.cc").write_text(source.text)
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", str(HOST / "include")]
+    done = subprocess.run([*command, str(tmp_path / "kernel.cc")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_same_row_gives_the_same_text() -> None:
+    for row in SOURCES.values():
+        assert KERNELS[row.type].source(row) == KERNELS[row.type].source(row)
