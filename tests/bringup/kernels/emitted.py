@@ -121,10 +121,12 @@ def compiled(cases: Sequence[Case], folder: Path, *, arch: str = "aie2") -> list
     folder.mkdir(parents=True, exist_ok=True)
     sources = [named(case, number) for number, case in enumerate(cases)]
     texts = [own_names(source) for source in sources]
-    for case, text in zip(cases, texts, strict=True):
+    edits = []
+    for number, (case, text) in enumerate(zip(cases, texts, strict=True)):
         if case.edit is not None and case.edit[0] in text:
-            texts[texts.index(text)] = text.replace(*case.edit)
-    edits = [c.edit for c, t in zip(cases, texts, strict=True) if c.edit is not None and c.edit[1] not in t]
+            texts[number] = text.replace(*case.edit)
+        elif case.edit is not None:
+            edits.append(case.edit)
     copy_headers(folder, edits)
     (folder / "program.cc").write_text("\n".join(['#include "aie_api/aie.hpp"', *texts, program(sources)]))
     command = [compiler, *FLAGS, *WARNINGS, f"-DAIE_HOST_ARCH={ARCHES[arch]}", "-I", str(HOST / "include")]

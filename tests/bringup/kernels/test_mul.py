@@ -66,6 +66,7 @@ def cases() -> dict[str, Case]:
         "ties": case(requant=((1,), (5,)), zero_points=(0, 0, 130)),
         "no saturation": case(requant=((1,), (4,)), saturation="none"),
         "multipliers by channel": case(requant=multipliers(3, 13, shift=36)),
+        "multipliers by channel, broadcast": case(constant=(13, 1), requant=multipliers(3, 13, shift=36)),
         "16 by 8 bits": case(dtypes=("int16", "uint8", "int16"), requant=((1 << 30,), (45,))),
         "32 by 8 bits": case(dtypes=("int32", "int8", "int16"), zero_points=(0, 3, 7), requant=((1 << 30,), (55,))),
         "exact": case(dtypes=("uint8", "int8", "int32"), finish="exact"),

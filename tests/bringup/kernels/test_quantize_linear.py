@@ -82,6 +82,7 @@ def rounded() -> dict[str, Case]:
         "shift of 100": case(requant=((3,), (100,)), rounding="floor", zero_points=(0, 1)),
         "64 bits": case(**long, requant=((2147483647,), (66,))),
         "64 bits, even shifts": case(**long, along="channel", requant=multipliers(5, 13, shift=64, spread=6)),
+        "64 bits, per place": case(**long, along="width", requant=multipliers(6, 5, shift=65)),
         "64 bits, no rounding": case(**long, requant=((1,), (0,)), saturation="symmetric"),
         "64 bits, low bits": case(**long, requant=((1,), (2,)), saturation="none"),
         "a multiplier of 40 bits": case(requant=((5 << 38,), (43,))),
