@@ -5,7 +5,7 @@ is. Comments and literals are blanked in place, so that every position is that o
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,8 @@ _BLANKED: Final = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.
 _LOOP: Final = re.compile(r"\b(for|while)\s*\(")
 _ENTRY: Final = re.compile(r'extern\s+"C"\s+(?:\{\s*)?(?P<type>[\w:\s]+?)\s+(?P<name>\w+)\s*\(')
 _CONSTANT: Final = re.compile(r"\bconstexpr\s+[\w:<>]+\s+(\w+)\s*=\s*([^;,]+)")
+_ALIAS: Final = re.compile(r"\busing\s+(\w+)\s*=\s*([\w:]+)\s*;")
+_INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.M)
 _DEFINE: Final = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$", re.M)
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|\d+")
 _ARITHMETIC: Final = re.compile(r"[\d+\-*/%() <>]+")
@@ -60,6 +62,8 @@ class Source:
         self.text = text
         self.code = blanked(text)
         self.constants = _constants(self.code)
+        self.types = dict(_ALIAS.findall(self.code))
+        self.includes = tuple(_INCLUDE.findall(text))
 
     def line(self, position: int) -> int:
         """Line of a position, from 1."""
@@ -92,16 +96,22 @@ class Source:
             parameters = tuple(parameter(p) for p in split_list(self.code[match.end() : close]) if p.strip())
             yield Entry(match["name"], parameters, self.code[brace + 1 : end], match.start(), brace + 1)
 
-    def value(self, expression: str) -> int | None:
-        """The value of a constant expression of integers and names known in this file; None = not known."""
-        text = expression.strip()
+    def value(self, expression: str, figures: Mapping[str, str] | None = None) -> int | None:
+        """The value of a constant expression of integers and known names; None = not known.
+
+        Args:
+            expression: names of a struct count by their last part.
+            figures: expressions by name beside those of this file.
+        """
+        known = {**(figures or {}), **self.constants}
+        text = re.sub(r"(?:\w+::)+(?=\w)", "", expression.strip())
         for _ in range(MAX_DEPTH):
             names = set(re.findall(r"[A-Za-z_]\w*", text))
             if not names:
                 break
-            if not names <= self.constants.keys():
+            if not names <= known.keys():
                 return None
-            text = re.sub(r"[A-Za-z_]\w*", lambda m: f"({self.constants[m.group()]})", text)
+            text = re.sub(r"[A-Za-z_]\w*", lambda m: f"({known[m.group()]})", text)
         return evaluate(text)
 
 

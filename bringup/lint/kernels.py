@@ -148,24 +148,34 @@ def floats(source: Source, row: Mapping[str, Any]) -> Found:
         yield match.start(), f"{match.group()} in an integer kernel"
 
 
-def multiplications(source: Source, row: Mapping[str, Any], device: str) -> Found:
-    """Shapes of mmul are those of the device, and packed weights are whole blocks of them."""
+def multiplications(source: Source, row: Mapping[str, Any], device: str, kernel: Source | None = None) -> Found:
+    """Shapes of mmul are those of the device, and packed weights are whole blocks of them.
+
+    Args:
+        source: a kernel, or a header that it takes in.
+        row: of the kernel.
+        device: of the folder.
+        kernel: whose figures a header is read with; None = none but its own.
+    """
+    figures = kernel.constants if kernel is not None else {}
+    types = kernel.types if kernel is not None else {}
     shapes = catalogue(device)
     for match in _MMUL.finditer(source.code):
         arguments = [a.strip() for a in match.group(1).split(",")]
-        sizes = [source.value(a) for a in arguments[:3]]
+        sizes = [source.value(a, figures) for a in arguments[:3]]
         if len(arguments) < 3 or any(s is None for s in sizes):
             continue
         shape = tuple(s for s in sizes if s is not None)
-        pair = tuple(numpy_type(a) for a in arguments[3:5])
+        pair = tuple(numpy_type(types.get(a.rpartition("::")[2], a)) for a in arguments[3:5])
         known = shapes.get(pair) if len(pair) == 2 and None not in pair else None
+        where = f" (figures of {row['row']!r})" if kernel is not None and "row" in row else ""
         if known is not None and shape not in known:
-            text = f"mmul {shape} of {pair[0]} and {pair[1]}: {device} has {sorted(known)}"
-            yield match.start(), text
+            yield match.start(), f"mmul {shape} of {pair[0]} and {pair[1]}: {device} has {sorted(known)}{where}"
         for parameter in row.get("parameters", ()):
             count = math.prod(parameter["shape"])
             if parameter["role"] == "weights" and count % (shape[1] * shape[2]):
-                yield match.start(), f"{count} weights are no whole number of {shape[1]}x{shape[2]} blocks of mmul"
+                text = f"{count} weights are no whole number of {shape[1]}x{shape[2]} blocks of mmul{where}"
+                yield match.start(), text
 
 
 def catalogue(device: str) -> Mapping[tuple[str | None, ...], set[tuple[int, ...]]]:

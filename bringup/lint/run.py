@@ -101,8 +101,31 @@ def _kernels(folder: Folder) -> Iterator[LintFinding]:
         tables = (_SOURCES, _ENTRIES) if name.endswith(".cc") else (_SOURCES,)
         for code, (_, of_row) in ((c, r) for table in tables for c, r in table.items()):
             yield from _at(name, code, source, of_row(source, row))
-        weighed = row if name.endswith(".cc") else {}
-        yield from _at(name, MULTIPLICATION, source, kernels.multiplications(source, weighed, device))
+    yield from _multiplications(folder, rows, device)
+
+
+def _multiplications(folder: Folder, rows: Mapping[str, Any], device: str) -> Iterator[LintFinding]:
+    """Headers by themselves, and with the figures of every kernel that takes them in."""
+    sources = {name: Source(folder.text(name)) for name in folder.sources()}
+    for name, source in sources.items():
+        row = rows.get(name.rpartition("/")[2].removesuffix(".cc"), {}) if name.endswith(".cc") else {}
+        yield from _at(name, MULTIPLICATION, source, kernels.multiplications(source, row, device))
+        for header in _taken_in(name, sources) if name.endswith(".cc") else ():
+            found = kernels.multiplications(sources[header], row, device, source)
+            yield from _at(header, MULTIPLICATION, sources[header], found)
+
+
+def _taken_in(name: str, sources: Mapping[str, Source]) -> list[str]:
+    """Headers of the folder that a source includes, those of headers too."""
+    found: dict[str, None] = {}
+    pending = [name]
+    while pending:
+        for header in sources[pending.pop()].includes:
+            path = f"kernels/{header}"
+            if path in sources and path not in found:
+                found[path] = None
+                pending.append(path)
+    return list(found)
 
 
 def _at(name: str, code: str, source: Source, found: loops.Found) -> Iterator[LintFinding]:

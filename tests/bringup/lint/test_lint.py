@@ -284,6 +284,18 @@ def test_weights_are_whole_blocks_of_the_multiplication() -> None:
     assert rules(lint(folder(kernel=good, row={"parameters": parameters}))) == {"GL005"}
 
 
+@pytest.mark.parametrize(("rows", "good"), [(8, True), (4, True), (2, False)])
+def test_multiplications_of_headers_have_the_figures_of_the_kernel(rows: int, good: bool) -> None:
+    figures = f"struct K {{ static constexpr int32_t R = {rows}; using X = int8_t; using W = int8_t; }};\n"
+    kernel = f'#include "h.h"\n{figures}{KERNEL}'
+    found = lint(folder(kernel=kernel, header="using M = aie::mmul<C::R, 8, 8, X, W>;\n", row={"row": "a/k"}))
+    assert (found == ()) is good
+    if not good:
+        (one,) = found
+        assert (one.rule, one.file) == ("GL005", "kernels/h.h")
+        assert "mmul (2, 8, 8) of int8 and int8: npu2 has [(4, 8, 8), (8, 8, 8)] (figures of 'a/k')" in one.text
+
+
 def test_the_index_in_outer_loops_and_as_a_subscript_is_no_branch() -> None:
     outer = "for (int i = 0; i < n; ++i) { if (i > 3) { for (int j = 0; j < n; ++j) { b[j] = a[j]; } } }"
     subscript = "for (int i = 0; i < n; ++i) { if (a[i] > 3) { b[i] = a[i]; } }"
