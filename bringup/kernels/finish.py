@@ -288,6 +288,8 @@ def normal_pair(row: Row, multiplier: int, shift: int) -> tuple[int, int]:
         multiplier, shift = (1 if multiplier > 0 else -1), 33
     if shift > MOST_SHIFT or not _fits(multiplier):
         raise refuse(row, f"multiplier {multiplier} with shift {shift}", expected=f"31 bits, at most {MOST_SHIFT}")
+    if number(row, "zero_point_inside") and abs(number(row, "y_zero_point")) << shift >= ACC32 * ACC32:
+        raise refuse(row, f"a zero point of more than 62 bits in front of a shift of {shift}")
     return multiplier, shift
 
 

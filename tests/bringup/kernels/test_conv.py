@@ -53,7 +53,7 @@ MULTIPLICATIONS: dict[str, Shape] = {
     ),
     "powers of two": (
         Window(channels=3, outputs=8, width=5, kernel=(3, 3), pads_lr=(1, 1)),
-        Finish(uniform=True, multiplier=(1, 1), shift=(9, 10), acc_shift=(2,)),
+        Finish(uniform=True, multiplier=(1, 1), shift=(9, 10), acc_shift=(2,), zero_point=3, inside=True),
         (0, 1),
     ),
     "16 bits": (

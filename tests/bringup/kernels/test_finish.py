@@ -66,6 +66,14 @@ def test_what_no_unit_shifts_is_refused(shift: int) -> None:
     assert finish.normal_pair(ROW, 1 << 30, shift) == (1 << (30 - (shift - 59)), 59)
 
 
+def test_a_zero_point_inside_has_to_fit_the_products() -> None:
+    attributes = {**ROW.attributes, "zero_point_inside": 1, "y_zero_point": -128}
+    row = replace(ROW, attributes=attributes)
+    assert finish.normal_pair(row, (1 << 30) + 1, 54) == ((1 << 30) + 1, 54)
+    with pytest.raises(RefusedError, match="shift of 55"):
+        finish.normal_pair(row, (1 << 30) + 1, 55)
+
+
 def test_the_sign_is_left_of_a_far_shift() -> None:
     assert finish.normal_pair(ROW, (1 << 30) + 1, 63) == (1, 33)
     assert finish.normal_pair(ROW, -(1 << 30) - 1, 99) == (-1, 33)

@@ -27,7 +27,7 @@ VECTORS: dict[str, tuple[Vector, Finish]] = {
     "one block": (Vector(inputs=13, outputs=8, x_zero_point=3), Finish(shift=(37, 40), zero_point=-3)),
     "several blocks, uniform": (
         Vector(inputs=24, outputs=30, x="uint8", x_zero_point=200),
-        Finish(dtype="uint8", uniform=True, zero_point=7, acc_shift=(2,), shift=(42, 43)),
+        Finish(dtype="uint8", uniform=True, zero_point=7, inside=True, acc_shift=(2,), shift=(42, 43)),
     ),
     "zero points of channels": (
         Vector(inputs=8, outputs=21, w="uint8", w_zero_points=tuple(range(100, 121))),
@@ -68,7 +68,7 @@ FINISHES: dict[str, Finish] = {
     "upwards": Finish(shift=(-20, 0), multiplier=(-9, 9), bias=False),
     "far": Finish(shift=(63, 100), bias=False),
     "16 bits": Finish(shift=(20, 47), dtype="int16", zero_point=-32768),
-    "64 bits": Finish(shift=(-20, 110), acc_bits=64, dtype="int16", zero_point=100, bias=False),
+    "64 bits": Finish(shift=(-20, 110), acc_bits=64, dtype="int16", zero_point=101, inside=True, bias=False),
     "64 bits, unsigned": Finish(shift=(40, 70), acc_bits=64, dtype="uint8", zero_point=255),
 }
 
