@@ -57,7 +57,8 @@ def test_exact_values_beyond_int64_are_handed_on_too() -> None:
     x = s.qdq(s.input("x", (1, 4)), 0.1, out="xd")
     m = s.node("MatMul", [x, s.weight(np.eye(4) * 9, 0.3)])
     a = s.node("Add", [m, s.const(np.array([[0.7], [-0.3]], np.float32))], "a")
-    s.output(s.node("Mul", [s.node("Add", [a, x]), s.const(0.1234567)], "y"), (2, 4))
+    factors = s.const([[0.1234567], [0.7654321]])
+    s.output(s.node("Mul", [s.node("Add", [a, x]), factors], "y"), (2, 4))
     imported = s.load()
     manifest = imported.manifest
     names = [op.name for op in manifest.ops]
