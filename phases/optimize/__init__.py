@@ -1,0 +1,1 @@
+"""Phase 4: what limits the design, and what is provably better."""
