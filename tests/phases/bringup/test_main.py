@@ -12,9 +12,11 @@ import pytest
 from rich.console import Console
 
 from bringup.backends import BackendOptions, HostBackend
+from bringup.evidence import MemoryRow
 from manifest.io import is_canonical
 from phases import runner
 from phases.__main__ import main as phases_main
+from phases.bringup import collect
 from phases.bringup.__main__ import main
 from phases.bringup.options import BringupOptions
 from phases.bringup.run import run
@@ -138,3 +140,24 @@ def test_wrong_options_are_refused_before_anything_is_written(
     assert main([str(port), *words]) == 2
     assert text in capsys.readouterr().err
     assert contents(port) == before
+
+
+def test_an_overflow_fails_with_a_split_that_the_next_plan_follows(
+    port: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = {"/f/f.6/Gemm": {"parallelism": {"cas_num": 2, "cas_length": 1}}}
+    row = MemoryRow(dispatch="d0", place="core tile (0, 5)", need=65537, have=65536, split=json.dumps(split))
+    with monkeypatch.context() as patched:
+        patched.setattr(collect, "memory_rows", lambda _given: (row,))
+        assert bring_up(port, work) == 1
+    found = {i["code"]: i for i in gate(port)["items"]}
+    assert found["BU004"]["verdict"] == "FAIL"
+    assert "core tile (0, 5): need 65537 bytes, have 65536" in found["BU004"]["summary"]
+    assert found["BU011"]["verdict"] == "PASS"
+    assert {found[code]["verdict"] for code in ("BU001", "BU003", "BU005", "BU007")} == {"NOT_RUN"}
+    assert not (port / "generated").exists()
+    with redirect_stdout(io.StringIO()):
+        assert presim([str(port)]) == 0
+    (design,) = json.loads((port / "design.json").read_bytes())
+    assert any(s["op"] == "/f/f.6/Gemm" and s["parts"] == 2 for s in design["splits"])
+    assert any("65537 of 65536" in rule for rule in design["rules"])
