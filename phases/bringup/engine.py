@@ -132,7 +132,7 @@ class Engine:
             elements=sum(compared.values()),
             mismatches=int(outcome.status == "mismatch" and place.expected is not None),
             uncompared=tuple(n for n in wanted if n not in compared) if outcome.status == DONE else (),
-            uniform=_uniform(outcome.outputs, task.outputs),
+            uniform=uniform(outcome.outputs, task.outputs),
             driver_status=outcome.driver_status,
             planned_sha256=outcome.artifacts.get("planned design", ""),
             lowered_sha256=outcome.artifacts.get("lowered design", ""),
@@ -183,7 +183,7 @@ def _difference(want: Array, got: Array | None, name: str, inference: int) -> Pl
     )
 
 
-def _uniform(got: Sequence[Row], want: Sequence[Row]) -> tuple[str, ...]:
+def uniform(got: Sequence[Row], want: Sequence[Row]) -> tuple[str, ...]:
     """Outputs that hold one value everywhere where the oracle's do not."""
     found = []
     for have, expected in zip(got, want, strict=False):

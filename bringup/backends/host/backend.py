@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from numpy.typing import NDArray
 
-from bringup.backends.generated import Generated, GeneratedError, read_generated
+from bringup.backends.generated import KERNELS, Generated, GeneratedError, read_generated
 from bringup.backends.host.compare import Difference, Form, Naming, constants_of, difference, form_of, sha256_of
 from bringup.backends.host.outcome import outcome_of
 from bringup.backends.options import BackendOptions
@@ -86,6 +86,7 @@ class HostBackend:
         self.work = options.work or Path(tempfile.mkdtemp(prefix="bringup-"))
         self.compile_seconds = 0.0
         self._runners: list[Runner] = []
+        self._broken: set[tuple[tuple[str, str], ...]] = set()
         self._end = weakref.finalize(self, _end, self._runners, None if options.work is not None else self.work)
 
     def identity(self) -> DeviceIdentity | Unavailable:
@@ -130,7 +131,8 @@ class HostBackend:
         if wrong is not None:
             return Outcome(status="mismatch", text=wrong[1], place=wrong[0], artifacts=artifacts, sources=sources)
         try:
-            library = self.library(generated, externals)
+            called = frozenset(function.symbol for function in lowered.externals)
+            library = self.library(generated, externals, called)
         except CompileError as error:
             place = Place(kernel=error.symbol)
             return Outcome(status="compile_error", text=str(error), place=place, artifacts=artifacts, sources=sources)
@@ -147,11 +149,37 @@ class HostBackend:
         result = self.runner().run(task, library)
         return replace(outcome_of(result, job), artifacts=artifacts, sources=sources)
 
-    def library(self, generated: Generated, externals: Sequence[ExternalAbi]) -> Library:
-        """All kernels of the generated folder, compiled once as long as they do not change."""
+    def library(self, generated: Generated, externals: Sequence[ExternalAbi], called: frozenset[str]) -> Library:
+        """All kernels of the generated folder, compiled once as long as they do not change.
+
+        Where one of them does not compile, every job gets those that it calls: the job that fails is then one that
+        has the broken kernel in it.
+
+        Args:
+            generated: the folder.
+            externals: signatures of all kernels.
+            called: symbols that the job's design declares.
+        """
+        mark = tuple(sorted((n, h) for n, h in generated.files.items() if n.startswith(f"{KERNELS}/")))
+        if mark in self._broken:
+            return self.part(generated, externals, called)
+        try:
+            return self.compiled(generated.kernel_sources(), externals)
+        except CompileError:
+            self._broken.add(mark)
+            return self.part(generated, externals, called)
+
+    def part(self, generated: Generated, externals: Sequence[ExternalAbi], called: frozenset[str]) -> Library:
+        """The kernels of one job and all headers."""
+        other = {f"{KERNELS}/{e.symbol}.cc" for e in externals if e.symbol not in called}
+        sources = {name: data for name, data in generated.kernel_sources().items() if name not in other}
+        return self.compiled(sources, [e for e in externals if e.symbol in called])
+
+    def compiled(self, sources: Mapping[str, bytes], externals: Sequence[ExternalAbi]) -> Library:
+        """Compile for the architecture of the device."""
         arch = load_device(self.device).arch if self.device in DEVICES else "aie2"
         flags = (f"-DAIE_HOST_ARCH={ARCHITECTURES.get(arch, 20)}",)
-        library = build(generated.kernel_sources(), externals, self.work / "kernels", flags=flags)
+        library = build(sources, externals, self.work / "kernels", flags=flags)
         self.compile_seconds += library.seconds
         return library
 
