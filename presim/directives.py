@@ -1,14 +1,14 @@
-"""What a person asks of the planner and the placer, by ONNX node: parallelism, placement, layout.
+"""What a person asks of the planner and the placer, by ONNX node: parallelism, placement, layout, weights, ways in.
 
-The form is that of aie4ml's layer directives. Every name and key has to be known, so that a typing error is no silent
-default.
+The form of the first three is that of aie4ml's layer directives. Every name and key has to be known, so that a typing
+error is no silent default.
 """
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from manifest.errors import Problem, RefusedError
 from manifest.layout import TRANSFORMS
@@ -16,11 +16,19 @@ from manifest.model import Manifest
 
 MAX_BYTES: Final = 1 << 20
 MAX_CASCADE: Final = 8
-Contract = Literal["inner", "outer"]
+MAX_OBJECTS: Final = 63
+"""Objects of a pool: the highest value of a lock."""
 
-_KEYS: Final = ("parallelism", "placement", "layout")
+Contract = Literal["inner", "outer"]
+Weights = Literal["resident", "streamed"]
+Edges = Literal["direct", "memtile"]
+
+_KEYS: Final = ("parallelism", "placement", "layout", "weights", "depth", "edges", "host_streams")
 _PARALLELISM: Final = ("cas_num", "cas_length", "contract")
 _PLACEMENT: Final = ("row", "col")
+_WEIGHTS: Final[tuple[Weights, ...]] = ("resident", "streamed")
+_EDGES: Final[tuple[Edges, ...]] = ("direct", "memtile")
+T = TypeVar("T", bound=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +56,26 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directive:
-    """What is asked for one op; None = the planner decides. `layout` names a transform of its weights."""
+    """What is asked for one op; None = the planner decides.
+
+    Attributes:
+        parallelism: how it is spread.
+        placement: where its first worker goes.
+        layout: transform of its weights.
+        weights: `resident` in the memories of its workers, or `streamed` from a memory tile for every output object.
+        depth: objects of every input that its workers have room for, at least.
+        edges: `memtile`: its inputs come through a memory tile; `direct`: they do not unless they have to.
+        host_streams: streams over which the host brings its input (the slices of a cascade) and takes its output (the
+            parts beside each other), where it is the first or last op of a dispatch.
+    """
 
     parallelism: Parallelism | None = None
     placement: Placement | None = None
     layout: str | None = None
+    weights: Weights | None = None
+    depth: int | None = None
+    edges: Edges | None = None
+    host_streams: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +152,30 @@ def _directive(entry: Any, where: str, problems: list[Problem]) -> Directive:
         layout = None
     parallelism = _parallelism(entry["parallelism"], where, problems) if "parallelism" in entry else None
     placement = _placement(entry["placement"], where, problems) if "placement" in entry else None
-    return Directive(parallelism=parallelism, placement=placement, layout=layout)
+    depth, streams = (_optional(entry, name, low, where, problems) for name, low in (("depth", 2), ("host_streams", 1)))
+    return Directive(
+        parallelism=parallelism,
+        placement=placement,
+        layout=layout,
+        weights=_one_of(entry, "weights", _WEIGHTS, where, problems),
+        depth=depth,
+        edges=_one_of(entry, "edges", _EDGES, where, problems),
+        host_streams=streams,
+    )
+
+
+def _one_of(entry: Any, key: str, allowed: tuple[T, ...], where: str, problems: list[Problem]) -> T | None:
+    """The value of a key that has a few; None where it is not there or none of them."""
+    found = next((value for value in allowed if entry.get(key) == value), None)
+    if key in entry and found is None:
+        expected, got = ", ".join(allowed), repr(entry[key])[:80]
+        problems.append(_problem(f"{where}, {key}", "not a value that can be taken", expected=expected, got=got))
+    return found
+
+
+def _optional(entry: Any, key: str, low: int, where: str, problems: list[Problem]) -> int | None:
+    """The number of a key; None where it is not there."""
+    return _number(entry[key], low, MAX_OBJECTS, f"{where}, {key}", problems) if key in entry else None
 
 
 def _parallelism(entry: Any, where: str, problems: list[Problem]) -> Parallelism:

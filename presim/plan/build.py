@@ -98,9 +98,9 @@ class _Builder:
 
     def internal(self, share: Share) -> bool:
         """Whether only its own worker reads what a share makes."""
-        fifo = self.fifos[self.names.fifo(share.node.output)]
+        fifo = self.fifos.get(self.names.fifo(share.node.output))
         home = self.home[share.name]
-        return fifo.producer.actor == home and [c.actor for c in fifo.consumers] == [home]
+        return fifo is not None and fifo.producer.actor == home and [c.actor for c in fifo.consumers] == [home]
 
     def deepen(self, written: Programmed) -> None:
         """Fifos inside a worker get the depth that its program needs."""

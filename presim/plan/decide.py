@@ -31,7 +31,8 @@ def decide(
     graph, options = _options(manifest, dispatch, forms, limits, directives)
     spreads, groups = Fitter(graph, options, forms, limits, setting.dispatch).fit()
     layouts = layouts_of(graph, directives, forms)
-    choices = Choices(spreads=spreads, groups=groups, kept=_bundles(groups, forms), layouts=layouts)
+    kept = {**_asked_kept(groups, forms, directives), **_bundles(groups, forms)}
+    choices = Choices(spreads=spreads, groups=groups, kept=kept, layouts=layouts)
     choices, design = settle(graph, choices, forms, limits, setting)
     if problems := array_problems(design, limits):
         raise RefusedError(problems)
@@ -81,6 +82,20 @@ def _strips(graph: Graph, failed: list[Node], spreader: Spreader, directives: Di
         if not left and host_moves(cut, spreader.forms):
             return cut, found
     raise RefusedError(tuple(spreader.refusal(node, directives.of(node.op.name)) for node in failed))
+
+
+def _asked_kept(groups: tuple[Group, ...], forms: Forms, directives: Directives) -> dict[Pool, int]:
+    """Pools that a directive wants to come through a memory tile, object by object."""
+    names = Names({name: t.shape for name, t in forms.tensors.items()})
+    made = [{share.node.output for share in group} for group in groups]
+    return {
+        (names.fifo(value), worker_of(group)): 1
+        for group, inside in zip(groups, made, strict=True)
+        for share in group
+        if directives.of(share.node.op.name).edges == "memtile" and not share.sliced
+        for value in share.node.inputs
+        if value not in inside
+    }
 
 
 def _bundles(groups: tuple[Group, ...], forms: Forms) -> dict[Pool, int]:

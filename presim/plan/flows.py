@@ -2,49 +2,56 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from presim.blocks import LANES, object_count, object_shape
 from presim.design import Direction, Endpoint, Fifo, Link, Slice, Transfer
 from presim.kernels.attributes import Forms
 from presim.plan.choices import Choices, worker_of
 from presim.plan.columns import host_pattern, item_bytes
+from presim.plan.fifos import Fifos
 from presim.plan.graph import Graph, Value
+from presim.plan.hostways import Way, grouped, slice_pattern
 from presim.plan.limits import JOIN_LIMIT
-from presim.plan.names import Names, slices_of, strip_of
-from presim.plan.share import Share, fired_of, input_depth, input_shape, output_depth, output_shape, together
+from presim.plan.names import slices_of, strip_of
+from presim.plan.share import (
+    Share,
+    fired_of,
+    input_depth,
+    output_depth,
+    output_shape,
+    some_channels,
+    together,
+)
 from presim.steps import elements_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """Who takes the objects of a value, and how many it has room for."""
+    """Who takes the objects of a value, how many it has room for, and whether that number is taken as it is."""
 
     endpoint: Endpoint
-    tight: bool = False
+    literal: bool = False
     bundled: bool = False
 
 
-class Flows:
+class Flows(Fifos):
     """Fifos by name, links in order."""
 
     def __init__(self, graph: Graph, choices: Choices, forms: Forms) -> None:
+        super().__init__(choices, forms)
         self.graph = graph
-        self.choices = choices
-        self.forms = forms
-        self.names = Names({name: t.shape for name, t in forms.tensors.items()})
         self.makers = {spread.node.output: spread.makers for spread in choices.spreads}
-        self.home = {share.name: worker_of(group) for group in choices.groups for share in group}
         self.readers: dict[Value, list[_Reader]] = {}
         self.cuts: dict[tuple[Value, str], dict[int, list[tuple[Share, int]]]] = {}
-        self.fifos: dict[str, Fifo] = {}
-        self.links: list[Link] = []
+        self.ways: dict[Value, tuple[Way, ...]] = {}
         self.build()
 
     def build(self) -> None:
         """All fifos of values, host to host."""
         self.collect_readers()
         for value in self.graph.inputs:
+            if self.add_host_cut(value):
+                continue
             producer = Endpoint(actor=f"shim:{self.names.fifo(value)}", kind="shim")
             self.add_fifo(value, producer, object_shape(value.form))
             self.add_return(value)
@@ -67,7 +74,7 @@ class Flows:
                         continue
                     end = Endpoint(actor=worker_of(group), depth=depth)
                     self.readers.setdefault(value, []).append(
-                        _Reader(endpoint=end, tight=share.tight, bundled=share.bundled)
+                        _Reader(endpoint=end, literal=share.tight or share.least > 0, bundled=share.bundled)
                     )
         for value, op in self.cuts:
             end = Endpoint(actor=f"mem:{self.names.fifo(value)}>{op}", kind="mem", depth=2)
@@ -118,12 +125,15 @@ class Flows:
                 form=self.form_of(value),
                 slices=slices_of(share, count),
             )
-        self.add_join(value, sources, len(makers) if first.outer else 1)
+        if not self.add_host_parts(value, makers, sources):
+            self.add_join(value, sources, len(makers) if first.outer else 1)
 
     def add_join(self, value: Value, sources: list[str], pieces: int = 1) -> None:
         """Join fifos into objects of a value in a memory tile, `pieces` of them in one."""
-        if len(sources) > JOIN_LIMIT:
-            sources = self.join_parts(value, sources, by_objects=pieces > 1)
+        level = ""
+        while len(sources) > JOIN_LIMIT:
+            level += "p"
+            sources = self.join_parts(value, sources, level, by_objects=pieces > 1)
         elements = [elements_of(self.fifos[name].shape) for name in sources]
         target = self.names.fifo(value)
         whole = object_shape(value.form)
@@ -133,34 +143,75 @@ class Flows:
         offsets = tuple(sum(elements[:i]) for i in range(len(elements)))
         self.links.append(Link(kind="join", sources=tuple(sources), targets=(target,), offsets=offsets))
 
-    def join_parts(self, value: Value, sources: list[str], *, by_objects: bool) -> list[str]:
-        """Join so many fifos in several memory tiles first; the fifos of those."""
-        target = self.names.fifo(value)
-        groups = -(-len(sources) // JOIN_LIMIT)
-        edges = [len(sources) * i // groups for i in range(groups + 1)]
-        found = []
-        for index, (start, end) in enumerate(pairwise(edges)):
-            name = f"{target}#p{index}"
-            end_of_part = Endpoint(actor=f"mem:{name}", kind="mem", depth=2)
-            parts = sources[start:end]
-            for source in parts:
-                fifo = self.fifos[source]
-                ends = tuple(end_of_part if c.actor == f"mem:{target}" else c for c in fifo.consumers)
-                self.fifos[source] = replace(fifo, consumers=ends)
-            shapes = [self.fifos[p].shape for p in parts]
-            self.fifos[name] = replace(
-                self.fifos[parts[0]],
-                name=name,
-                shape=(sum(s[0] for s in shapes), *shapes[0][1:]),
-                producer=end_of_part,
-                consumers=(Endpoint(actor=f"mem:{target}", kind="mem", depth=2),),
-                tensor="" if by_objects else value.tensor,
-                slices=() if by_objects else (_channels([self.fifos[p] for p in parts]),),
-            )
-            offsets = tuple(sum(elements_of(s) for s in shapes[:i]) for i in range(len(shapes)))
-            self.links.append(Link(kind="join", sources=tuple(parts), targets=(name,), offsets=offsets))
-            found.append(name)
-        return found
+    def add_host_parts(self, value: Value, makers: tuple[Share, ...], sources: list[str]) -> bool:
+        """Let the host take the parts of an output over several streams; False = it takes them over one."""
+        readers = self.readers.get(value, [])
+        alone = len(readers) == 1 and readers[0].endpoint.kind == "shim" and not value.width
+        streams = makers[0].host_streams
+        if streams < 2 or not alone or makers[0].outer or not makers[0].makes[1]:
+            return False
+        ways = []
+        for start, end in grouped(len(makers), max(streams, -(-len(makers) // JOIN_LIMIT))):
+            first, last = makers[start].makes[0], sum(makers[end - 1].makes)
+            name = sources[start] if end - start == 1 else f"{self.names.fifo(value)}#h{start}"
+            ways.append((Way(fifo=name, first=first, count=last - first), sources[start:end]))
+        if not self.codes(value, [way for way, _ in ways]):
+            return False
+        for way, parts in ways:
+            shim = Endpoint(actor=f"shim:{way.fifo}", kind="shim")
+            if len(parts) == 1:
+                self.turn_to(parts[0], self.names.fifo(value), shim)
+            else:
+                self.join_group(value, parts, way.fifo, shim)
+        self.ways[value] = tuple(way for way, _ in ways)
+        return True
+
+    def codes(self, value: Value, ways: list[Way]) -> bool:
+        """Whether descriptors of the host code all slices of a value."""
+        size = item_bytes(value, self.forms)
+        return all(slice_pattern(value, way.first, way.count, size)[1] for way in ways)
+
+    def add_host_cut(self, value: Value) -> bool:
+        """Let the host bring the slices of a cascade over several streams; False = it brings all over one."""
+        readers = [op for cut, op in self.cuts if cut == value]
+        if len(readers) != 1 or len(self.readers[value]) != 1 or value.width:
+            return False
+        cascade = list(self.cuts[value, readers[0]].values())
+        streams = cascade[0][0][0].host_streams
+        if streams < 2:
+            return False
+        ways = []
+        for start, end in grouped(len(cascade), streams):
+            first, last = cascade[start][0][0].cut[0], sum(cascade[end - 1][0][0].cut)
+            share = cascade[start][0][0]
+            name = self.names.part(value, share) if end - start == 1 else f"{self.names.fifo(value)}>host#{start}"
+            ways.append((Way(fifo=name, first=first, count=last - first), cascade[start:end]))
+        if not self.codes(value, [way for way, _ in ways]):
+            return False
+        for way, parts in ways:
+            self.add_host_slice(value, way, parts)
+        self.ways[value] = tuple(way for way, _ in ways)
+        return True
+
+    def add_host_slice(self, value: Value, way: Way, parts: list[list[tuple[Share, int]]]) -> None:
+        """The fifo of one slice: straight to its workers, or cut further in a memory tile."""
+        shim = Endpoint(actor=f"shim:{way.fifo}", kind="shim")
+        mem = Endpoint(actor=f"mem:{way.fifo}>", kind="mem", depth=2)
+        source = Fifo(
+            name=way.fifo,
+            shape=some_channels(object_shape(value.form), way.count),
+            dtype=self.forms.of(value.tensor).dtype,
+            producer=shim,
+            consumers=(mem,),
+            tensor=value.tensor,
+            form=self.form_of(value),
+            slices=(Slice(axis="channels", first=way.first, count=way.count),),
+        )
+        if len(parts) > 1:
+            self.fifos[way.fifo] = source
+            self.split(value, replace(source, slices=()), mem.actor, parts)
+        else:
+            self.fifos[way.fifo] = self.cut_fifo(value, replace(source, slices=()), shim, parts[0])
 
     def add_fifo(
         self, value: Value, producer: Endpoint, shape: tuple[int, ...], *, tight: bool = False, pieces: int = 1
@@ -171,7 +222,7 @@ class Flows:
         branches = [r for r in readers if (name, r.endpoint.actor) in self.choices.kept]
         ends = tuple(self.consumer(name, r) for r in readers)
         grown = any((name, e.actor) in self.choices.depths for e in ends)
-        tight = tight or any(r.tight for r in readers)
+        tight = tight or any(r.literal for r in readers)
         fifo = Fifo(
             name=name,
             shape=shape,
@@ -194,31 +245,7 @@ class Flows:
     def add_cut(self, value: Value, op: str, cascade: list[list[tuple[Share, int]]]) -> None:
         """Cut the objects of a value by channels, for the workers of a cascade."""
         source = self.fifos[self.names.fifo(value)]
-        targets: list[str] = []
-        offsets: list[int] = []
-        for readers in cascade:
-            share = readers[0][0]
-            name = self.names.part(value, share)
-            first, count = share.cut
-            offsets.append(sum(elements_of(self.fifos[t].shape) for t in targets))
-            targets.append(name)
-            ends = tuple(self.cut_end(name, reader, depth) for reader, depth in readers)
-            self.fifos[name] = replace(
-                source,
-                name=name,
-                shape=input_shape(share, 0),
-                producer=Endpoint(actor=f"mem:{source.name}>{op}", kind="mem", depth=2),
-                consumers=ends,
-                depth=2,
-                consumer_shape=(),
-                slices=(*source.slices, Slice(axis="channels", first=first, count=count)),
-            )
-        self.links.append(Link(kind="split", sources=(source.name,), targets=tuple(targets), offsets=tuple(offsets)))
-
-    def cut_end(self, fifo: str, share: Share, depth: int) -> Endpoint:
-        """The end of a slice at one worker."""
-        worker = self.home[share.name]
-        return Endpoint(actor=worker, depth=self.choices.depths.get((fifo, worker), depth))
+        self.split(value, source, f"mem:{source.name}>{op}", cascade)
 
     def consumer(self, fifo: str, reader: _Reader) -> Endpoint:
         """The endpoint of a reader on the fifo of the value itself."""
@@ -251,16 +278,29 @@ class Flows:
         )
         self.links.append(Link(kind="forward", sources=(source.name,), targets=(name,)))
 
-    def form_of(self, value: Value) -> tuple[int, ...]:
-        """`Fifo.form` of a value."""
-        return () if value.width or value.form == self.forms.tensors[value.tensor].shape else value.form
-
     def sequence(self) -> Iterator[Transfer]:
         """Tasks of the host: all inputs, then all outputs."""
         for value in self.graph.inputs:
-            yield self.transfer(value, "fill")
+            yield from self.transfers(value, "fill")
         for value in dict.fromkeys(v for _, v in self.graph.outputs):
-            yield self.transfer(value, "drain")
+            yield from self.transfers(value, "drain")
+
+    def transfers(self, value: Value, direction: Direction) -> Iterator[Transfer]:
+        """The tasks that move a value, one for each of its streams."""
+        if value not in self.ways:
+            yield self.transfer(value, direction)
+        for way in self.ways.get(value, ()):
+            offset, dims = slice_pattern(value, way.first, way.count, item_bytes(value, self.forms))
+            yield Transfer(
+                fifo=way.fifo,
+                direction=direction,
+                tensor=value.tensor,
+                objects=object_count(value.form),
+                offset=offset,
+                sizes=tuple(size for size, _ in dims),
+                strides=tuple(stride for _, stride in dims),
+                wait=direction == "drain",
+            )
 
     def transfer(self, value: Value, direction: Direction) -> Transfer:
         """The task that moves a value; a strip is taken out of the rows of the whole image."""
@@ -277,12 +317,6 @@ class Flows:
             strides=tuple(stride for _, stride in dims),
             wait=direction == "drain",
         )
-
-
-def _channels(parts: list[Fifo]) -> Slice:
-    """Channels of fifos that lie side by side."""
-    slices = [s for p in parts for s in p.slices if s.axis == "channels"]
-    return Slice(axis="channels", first=slices[0].first, count=sum(s.count for s in slices))
 
 
 def _settled(fifo: Fifo, *, literal: bool) -> Fifo:

@@ -60,7 +60,9 @@ class Share:
         tight: objects are not doubled: a window and one output object, where memory does not hold more.
         bundled: all objects of a tensor lie together, in and out; a memory tile puts them there.
         makes: (first channel, count) of the output that it makes; (0, 0) = all.
-        sliced: its input objects hold only the channels that it reads; a memory tile cuts them.
+        sliced: its input objects hold only the channels that it reads; a memory tile or the host cuts them.
+        least: objects of every input that it has room for at least; 0 = as many as usual.
+        host_streams: over which the host brings its input and takes its output.
     """
 
     node: Node
@@ -73,6 +75,8 @@ class Share:
     bundled: bool = False
     makes: tuple[int, int] = (0, 0)
     sliced: bool = False
+    least: int = 0
+    host_streams: int = 1
 
     @property
     def name(self) -> str:
@@ -210,7 +214,9 @@ def input_depth(share: Share, port: int, fired: tuple[Firing, ...]) -> int:
     window = largest_window(fired, port, total)
     if share.tight:
         return window
-    return min(max(2, total), window + usual_step(fired, port, total)) if window < total else max(1, total)
+    if window >= total:
+        return max(1, total)
+    return max(share.least, min(max(2, total), window + usual_step(fired, port, total)))
 
 
 def output_depth(share: Share) -> int:

@@ -22,6 +22,12 @@ from presim.plan.share import Need, Share, channels_of, kernels_of, need_of
 SPREADABLE: Final = ("conv", "gemm", "gemm_rows")
 CASCADED: Final = ("conv", "gemm")
 LONGEST_CASCADE: Final = 8
+USUAL: Final = 2
+"""Objects that a worker has room for where it takes them one by one."""
+
+JOINS: Final = 3
+"""Memory tiles one behind the other that join what many workers make."""
+
 BY_CHANNEL: Final = (
     "max_pool",
     "average_pool",
@@ -76,8 +82,17 @@ class Spreader:
 
     def options(self, node: Node, directive: Directive) -> Iterator[Spread]:
         """All spreads that fit, the best first; of those asked for, only these."""
+        for spread in self.found(node, directive):
+            if directive.weights is None or spread.resident == (directive.weights == "resident"):
+                least, streams = directive.depth or 0, directive.host_streams or 1
+                shares = tuple(replace(s, least=max(s.least, least), host_streams=streams) for s in spread.shares)
+                if not least or all(self.fits(s) and not s.tight for s in shares):
+                    yield Spread(node=node, shares=shares)
+
+    def found(self, node: Node, directive: Directive) -> Iterator[Spread]:
+        """The spreads that a parallelism leaves, the best first."""
         if directive.parallelism is not None:
-            yield from self.asked(node, directive.parallelism)
+            yield from self.asked(node, directive)
             return
         whole = self.whole(node)
         for tight in (False, True):
@@ -160,12 +175,9 @@ class Spreader:
         if whole.node.kind not in CASCADED:
             return
         for count in range(1, self.limits.join + 1):
-            shares = self.sliced(whole, count)
-            for objects in range(2, STREAM_OBJECTS + 1):
-                cut = tuple(replace(s, chunk=self.chunk(s, objects)) for s in shares)
-                if len(shares) == count and all(s.chunk and self.fits(s) and self.memtile_holds(s) for s in cut):
-                    yield Spread(node=whole.node, shares=cut)
-                    return
+            if cut := self.cut(whole, count):
+                yield Spread(node=whole.node, shares=cut)
+                return
 
     def chunk(self, share: Share, objects: int) -> int:
         """Output channels of one object where all of a share come in so many; 0 = there are not so many blocks."""
@@ -188,8 +200,17 @@ class Spreader:
             for count in range(1, self.limits.join + 1 if self.limits.join else 2):
                 shares = self.grid(whole, count, length)
                 if shares and all(self.fits(s) for s in shares):
-                    yield Spread(node=whole.node, shares=shares)
+                    yield Spread(node=whole.node, shares=self.eased(shares))
                     return
+
+    def eased(self, shares: tuple[Share, ...]) -> tuple[Share, ...]:
+        """Room for what a place in a cascade gets before the summands of those before it are there, if it fits.
+
+        All of a cascade take their objects from one stream or one object in a memory tile, so that the first could not
+        go on before the last one took its part.
+        """
+        eased = tuple(replace(s, least=USUAL + s.cascade[0]) if s.cascade[0] else s for s in shares)
+        return eased if all(self.fits(s) and not s.tight for s in eased) else shares
 
     def grid(self, whole: Share, count: int, length: int) -> tuple[Share, ...]:
         """`count` slices of output channels, each over a cascade of `length`; () where there are not so many."""
@@ -212,21 +233,45 @@ class Spreader:
         """Input channels of a Conv, length of the vectors of a Gemm."""
         return channels_of(node.inputs[0])
 
-    def asked(self, node: Node, parallelism: Parallelism) -> Iterator[Spread]:
-        """The spread that a directive asks for."""
-        whole = self.whole(node)
+    def asked(self, node: Node, directive: Directive) -> Iterator[Spread]:
+        """The spread that a directive asks for: a cascade with its input in slices, where a memory tile can cut it."""
+        parallelism = directive.parallelism or Parallelism()
+        whole, length = self.whole(node), parallelism.cas_length
+        if directive.weights == "streamed":
+            yield from self.asked_streamed(whole, parallelism)
+            return
+        cut = length > 1 and (length <= self.limits.mem_out or (directive.host_streams or 1) > 1)
         for tight in (False, True):
-            shares = self.directed(replace(whole, tight=tight), parallelism)
-            if shares and all(self.fits(s) for s in shares):
-                yield Spread(node=node, shares=shares)
-                return
+            for sliced in (True, False) if cut else (False,):
+                shares = self.directed(replace(whole, tight=tight, sliced=sliced), parallelism)
+                if shares and all(self.fits(s) for s in shares):
+                    yield Spread(node=node, shares=self.eased(shares))
+                    return
+
+    def asked_streamed(self, whole: Share, parallelism: Parallelism) -> Iterator[Spread]:
+        """The spread of a directive with streamed weights; a cascade has them resident."""
+        if whole.node.kind in CASCADED and parallelism.cas_length == 1 and parallelism.contract == "inner":
+            for tight in (False, True):
+                found = self.cut(replace(whole, tight=tight), parallelism.cas_num)
+                if found:
+                    yield Spread(node=whole.node, shares=found)
+                    return
+
+    def cut(self, whole: Share, count: int) -> tuple[Share, ...]:
+        """`count` shares with streamed weights in as few objects as fit; () = it does not fit."""
+        shares = self.sliced(whole, count)
+        for objects in range(2, STREAM_OBJECTS + 1):
+            cut = tuple(replace(s, chunk=self.chunk(s, objects)) for s in shares)
+            if len(shares) == count and all(s.chunk and self.fits(s) and self.memtile_holds(s) for s in cut):
+                return cut
+        return ()
 
     def directed(self, whole: Share, asked: Parallelism) -> tuple[Share, ...]:
         """Shares of a directive; () where the op cannot be spread so."""
         node, count, length = whole.node, asked.cas_num, asked.cas_length
         if length > 1 and node.kind not in CASCADED:
             return ()
-        if count > 1 and (count > self.limits.join**2 or node.kind in WHOLE):
+        if count > 1 and (count > self.limits.join**JOINS or node.kind in WHOLE):
             return ()
         if asked.contract == "outer" and count > 1:
             if object_count(node.output.form) % count or node.kind in ("gemm_rows", "global_average_pool"):
@@ -247,8 +292,19 @@ class Spreader:
                 where=where,
                 what=f"{node.kind} cannot be spread with cas_num {asked.cas_num}, cas_length {asked.cas_length}, "
                 f"contract {asked.contract}",
-                expected=f"cas_num up to {self.limits.join**2 or 1}, blocks of {self.step(node)} output channels, "
+                expected=f"cas_num up to {self.limits.join**JOINS or 1}, blocks of {self.step(node)} output channels, "
                 "a number of output objects that cas_num divides for outer, a cascade for Conv and Gemm alone",
+            )
+        if directive.weights is not None or directive.depth is not None:
+            wish = {"weights": directive.weights, "depth": directive.depth}
+            return Problem(
+                code="PLAN-DIRECTIVE",
+                where=where,
+                what=" and ".join(f"{key} {value}" for key, value in wish.items() if value is not None)
+                + " fit no way of spreading it",
+                expected="weights that a core or a memory tile holds (streamed: Conv and Gemm, no cascade, at least "
+                "two blocks of output channels), a depth for which a core has memory and descriptors",
+                remedy="leave the key out, or spread the op further",
             )
         if len(node.inputs) > self.limits.inputs:
             return Problem(

@@ -33,13 +33,43 @@ def test_everything_that_can_be_said(manifest: Manifest) -> None:
             "parallelism": {"cas_num": 2, "cas_length": 8, "contract": "outer"},
             "placement": {"row": 1, "col": 7},
             "layout": "dense_kn_blocks",
+            "weights": "streamed",
+            "depth": 3,
+            "edges": "memtile",
+            "host_streams": 4,
         }
     }
     assert directives_of(value, manifest).of("gemm") == Directive(
         parallelism=Parallelism(cas_num=2, cas_length=8, contract="outer"),
         placement=Placement(row=1, col=7),
         layout="dense_kn_blocks",
+        weights="streamed",
+        depth=3,
+        edges="memtile",
+        host_streams=4,
     )
+
+
+@pytest.mark.parametrize(
+    ("entry", "good"),
+    [
+        ({"weights": "both"}, "resident, streamed"),
+        ({"weights": None}, "resident, streamed"),
+        ({"edges": "stream"}, "direct, memtile"),
+        ({"depth": 1}, "from 2 to 63"),
+        ({"depth": 64}, "from 2 to 63"),
+        ({"host_streams": 0}, "from 1 to 63"),
+        ({"host_streams": True}, "from 1 to 63"),
+    ],
+)
+def test_other_values_are_refused(entry: dict[str, Any], good: str, manifest: Manifest) -> None:
+    assert good in refused({"gemm": entry}, manifest)
+
+
+@pytest.mark.parametrize("entry", [{"depth": 2}, {"depth": 63}, {"host_streams": 1}, {"host_streams": 63}])
+def test_numbers_at_their_limits_are_taken(entry: dict[str, int], manifest: Manifest) -> None:
+    ((key, value),) = entry.items()
+    assert getattr(directives_of({"gemm": entry}, manifest).of("gemm"), key) == value
 
 
 def test_defaults_and_ops_without_directive(manifest: Manifest) -> None:
@@ -53,7 +83,7 @@ def test_defaults_and_ops_without_directive(manifest: Manifest) -> None:
     [
         ([], "expected an object of node names"),
         ({"fc": {}}, "no such node"),
-        ({"gemm": {"paralellism": {}}}, "no such key; expected parallelism, placement, layout; got 'paralellism'"),
+        ({"gemm": {"paralellism": {}}}, "layout, weights, depth, edges, host_streams; got 'paralellism'"),
         ({"gemm": {"parallelism": {"cas": 1}}}, "no such key; expected cas_num, cas_length, contract"),
         ({"gemm": {"parallelism": {"cas_length": 9}}}, "from 1 to 8; got 9"),
         ({"gemm": {"parallelism": {"cas_num": 0}}}, "an integer from 1; got 0"),

@@ -125,10 +125,11 @@ def test_no_spread_fits_names_op_budget_need_and_have() -> None:
     [
         ({"cas_num": 3}, 3, ["join"]),
         ({"cas_num": 6}, 6, ["join"]),
-        ({"cas_length": 4}, 4, []),
-        ({"cas_num": 2, "cas_length": 3}, 6, ["join"]),
+        ({"cas_length": 4}, 4, ["split"]),
+        ({"cas_length": 7}, 7, []),
+        ({"cas_num": 2, "cas_length": 3}, 6, ["split", "join"]),
         ({"cas_num": 4, "contract": "outer"}, 4, ["join"]),
-        ({"cas_num": 2, "cas_length": 2, "contract": "outer"}, 4, ["join"]),
+        ({"cas_num": 2, "cas_length": 2, "contract": "outer"}, 4, ["split", "join"]),
     ],
 )
 def test_directives(parallelism: Mapping[str, Any], workers: int, links: list[str]) -> None:
