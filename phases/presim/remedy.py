@@ -23,6 +23,7 @@ from phases.baseline.placeable import Refusal, planner
 from presim.directives import Directives
 
 NO_BUDGET: Final = (
+    "PLAN-CONCAT",
     "PLAN-DIRECTIVE",
     "PLAN-DISPATCH",
     "PLAN-HOST",

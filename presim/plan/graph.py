@@ -12,7 +12,7 @@ from manifest.errors import Problem, RefusedError
 from manifest.model import Dispatch, Manifest, Op, Tensor
 from presim.blocks import LANES, object_count
 from presim.kernels.attributes import Forms, kernel_of
-from presim.plan.access import Shape, integer, integers
+from presim.plan.access import Shape, concat_in_step, geometry, integer, integers
 
 VIEWS: Final = ("Flatten", "Reshape", "Reinterpret", "Transpose")
 WINDOWED: Final = ("conv", "max_pool", "average_pool")
@@ -160,6 +160,8 @@ class _Reader:
             if value.tensor in self.dispatch.inputs:
                 self.inputs[value] = None
         operands = tuple(inputs.index(value) for value in given)
+        if kind == "concat":
+            self.follow(op, inputs, form)
         node = Node(
             op=op,
             kind=kind,
@@ -170,6 +172,30 @@ class _Reader:
         )
         self.nodes.append(node)
         self.values[output] = node.output
+
+    def follow(self, op: Op, inputs: tuple[Value, ...], form: Shape) -> None:
+        """Operands of a Concat whose objects follow each other have to come in fifos, each in one of its own.
+
+        Raises:
+            RefusedError: one comes twice, or is a constant.
+        """
+        if len(inputs) == len(op.inputs) or concat_in_step(geometry(op, "concat", tuple(v.form for v in inputs), form)):
+            return
+        constants = [n for n in op.inputs if self.tensors[n].array is not None]
+        twice = [n for i, n in enumerate(op.inputs) if n in op.inputs[:i]]
+        if constants:
+            what, remedy = f"constant {constants[0]!r} is joined", "make the constant an input of the model"
+        else:
+            what = f"{(twice or op.inputs)[0]!r} is joined with itself"
+            remedy = "put QuantizeLinear and DequantizeLinear in front of the repeat"
+        problem = Problem(
+            code="PLAN-CONCAT",
+            where=f"op {op.name!r} (Concat)",
+            what=f"{what} along axis {integer(op, 'axis')}, where objects of one operand follow those of another",
+            expected="activations, each once; constants and repeats only along channels, width or the last axis",
+            remedy=remedy,
+        )
+        raise RefusedError((problem,))
 
     def constant_of(self, op: Op, rank: int) -> Shape:
         """Form of a constant operand with several objects, leading axes of one place filled in."""

@@ -153,6 +153,31 @@ def test_more_operands_than_streams_that_do_not_meet_in_blocks_are_refused() -> 
     assert len(caught.value.problems) == 1
 
 
+@pytest.mark.parametrize(
+    ("constant", "what"), [(False, r"'v_\d+\.q' is joined with itself"), (True, r"constant '\w+' is joined")]
+)
+@pytest.mark.parametrize("axis", [0, 2])
+def test_a_repeat_or_constant_whose_objects_follow_is_refused_by_name(axis: int, constant: bool, what: str) -> None:
+    net = Net((2, 3, 4, 5))
+    other = net.weight(net.random(2, 3, 4, 5), 2.0**-4) if constant else net.x
+    with pytest.raises(RefusedError, match=rf"PLAN-CONCAT.*{what} along axis {axis},"):
+        graph(net.done(net.rounded("Concat", [net.x, other], axis=axis)))
+
+
+@pytest.mark.parametrize("axis", [1, 3])
+def test_a_repeat_or_constant_that_meets_in_every_object_is_planned(axis: int) -> None:
+    for constant in (False, True):
+        net = Net((2, 3, 4, 5))
+        other = net.weight(net.random(2, 3, 4, 5), 2.0**-4) if constant else net.x
+        exact(net.done(net.rounded("Concat", [net.x, other], axis=axis)))
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_a_repeat_behind_its_own_rounding_follows(axis: int) -> None:
+    net = Net((2, 3, 4, 5))
+    exact(net.done(net.rounded("Concat", [net.x, net.qdq(net.x, 2.0**-4)], axis=axis)))
+
+
 def test_a_dispatch_on_the_host_is_refused() -> None:
     net = Net((1, 8))
     imported = net.done(net.dense(net.x, 8, 8))
