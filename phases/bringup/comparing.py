@@ -88,9 +88,11 @@ def compare_dumps(expected: Dump, got: Dump, port: LoadedPort | None = None) -> 
     rows = tuple(difference(n, expected[n], got[n]) for n in names)
     missing = tuple(n for n in expected if n not in got)
     extra = tuple(n for n in got if n not in expected)
-    wrong = next((r for r in rows if r.different and not r.note), None)
+    wrong = next((r for r in rows if not r.same), None)
     if wrong is None:
         return Comparison(rows=rows, missing=missing, extra=extra)
+    if wrong.note:
+        return Comparison(rows=rows, missing=missing, extra=extra, op=_maker(wrong.name, port))
     op, causes, why = _explain(wrong.name, expected, got, port)
     return Comparison(rows=rows, missing=missing, extra=extra, op=op, causes=causes, not_tried=why)
 
@@ -103,9 +105,7 @@ def difference(name: str, want: Array, got: Array) -> TensorDifference:
     if want.dtype.kind not in "biuf" or got.dtype.kind not in "biuf":
         note = f"{got.dtype} against {want.dtype}: no numbers to compare"
         return TensorDifference(name=name, elements=int(want.size), different=0, note=note)
-    wrong = (
-        (want != got) & ~(np.isnan(want) & np.isnan(got)) if "f" in want.dtype.kind + got.dtype.kind else want != got
-    )
+    wrong = _unequal(want, got)
     if not wrong.any():
         return TensorDifference(name=name, elements=int(want.size), different=0)
     flat = int(np.flatnonzero(wrong.reshape(-1))[0])
@@ -123,6 +123,21 @@ def difference(name: str, want: Array, got: Array) -> TensorDifference:
     )
 
 
+def _unequal(want: Array, got: Array) -> Array:
+    """Elements that differ, by value; NaN equals NaN. An integer and a float are compared without rounding either."""
+    kinds = want.dtype.kind + got.dtype.kind
+    if kinds == "ff":
+        return np.asarray((want != got) & ~(np.isnan(want) & np.isnan(got)))
+    if "f" not in kinds:
+        return np.asarray(want != got)
+    whole, real = (want, got) if kinds[1] == "f" else (got, want)
+    if whole.dtype.kind == "b":
+        return np.asarray(whole != real)
+    info, real = np.iinfo(whole.dtype), real.astype(np.promote_types(real.dtype, np.float64))
+    inside = (real >= float(info.min)) & (real < float(int(info.max) + 1)) & (np.floor(real) == real)
+    return np.asarray(~inside | (np.where(inside, real, 0).astype(whole.dtype) != whole))
+
+
 def _order(expected: Dump, port: LoadedPort | None) -> list[str]:
     """Names in the order of the graph where a port gives one; names that it does not know come last."""
     if port is None:
@@ -132,15 +147,25 @@ def _order(expected: Dump, port: LoadedPort | None) -> list[str]:
     return [*known, *(n for n in expected if n not in set(known))]
 
 
+def _maker(name: str, port: LoadedPort | None) -> str:
+    """The op that makes a tensor, "" where no port says so."""
+    ops = () if port is None else port.manifest.ops
+    return next((op.name for op in ops if name in op.outputs), "")
+
+
+def _numbers(array: Array) -> Array:
+    """Truth values as 0 and 1, which can be subtracted."""
+    return array.astype(np.uint8) if array.dtype.kind == "b" else array
+
+
 def _explain(name: str, expected: Dump, got: Dump, port: LoadedPort | None) -> tuple[str, tuple[Cause, ...], str]:
     """(op, causes, why the op's arithmetic was not tried)."""
-    want, have = expected[name], got[name]
+    want, have = _numbers(expected[name]), _numbers(got[name])
     if port is None:
         return "", _plain(want, have), "no --port was given, so only order and staleness were tried"
-    maker = {n: op for op in port.manifest.ops for n in op.outputs}
-    if name not in maker:
+    op = _maker(name, port)
+    if not op:
         return "", _plain(want, have), f"tensor {name!r} is no output of an op of the port"
-    op = maker[name].name
     shape = port.manifest.tensor(name).shape
     leading = want.ndim == len(shape) + 1
     if want.shape != ((want.shape[0], *shape) if leading else shape):
@@ -176,6 +201,8 @@ def _lead(array: Array, leading: bool) -> Array:
 
 def _plain(want: Array, got: Array) -> tuple[Cause, ...]:
     """Causes that show in the tensor alone; the first axis may be that of the inferences or not."""
-    found = (*tensor_causes(want, got), *tensor_causes(want[np.newaxis], got[np.newaxis]))
+    found = tensor_causes(want[np.newaxis], got[np.newaxis])
+    if want.ndim:
+        found = (*tensor_causes(want, got), *found)
     best = {cause.text: cause for cause in found}
     return tuple(sorted(best.values(), key=lambda c: -c.explained))

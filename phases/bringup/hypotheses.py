@@ -149,7 +149,8 @@ def _codes(want: Array, got: Array) -> Iterator[Cause]:
     step = int(steps[np.argmax(counts)])
     if step:
         info = np.iinfo(want.dtype)
-        predicted = np.clip(want.astype(np.int64) + step, info.min, info.max)
+        largest = min(int(info.max), int(np.iinfo(np.int64).max))
+        predicted = np.clip(want.astype(np.int64) + step, info.min, largest)
         yield _cause("zero_point", f"every code is {step:+d} off (zero point)", predicted, got)
 
 

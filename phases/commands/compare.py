@@ -17,8 +17,8 @@ Examples:
   python -m phases compare a.npz b.npz --fail-on-difference
 
 \b
-Exit codes: 0 compared, whatever the answer; 1 with --fail-on-difference where something differs; 2 a file cannot be
-read; 3 the port was tampered with.
+Exit codes: 0 compared, whatever the answer; 1 with --fail-on-difference where something differs or nothing was
+compared; 2 a file cannot be read; 3 the port was tampered with.
 """
 SHOWN_CAUSES = 3
 
@@ -27,7 +27,7 @@ SHOWN_CAUSES = 3
 @click.argument("expected", type=click.Path(path_type=Path))
 @click.argument("got", type=click.Path(path_type=Path))
 @click.option("--port", type=click.Path(path_type=Path), help="Gives graph order, op, and causes in its arithmetic.")
-@click.option("--fail-on-difference", is_flag=True, help="Exit 1 where something differs.")
+@click.option("--fail-on-difference", is_flag=True, help="Exit 1 where something differs or nothing was compared.")
 def compare(expected: Path, got: Path, port: Path | None, fail_on_difference: bool) -> int:
     """Compare two .npz dumps of tensors, EXPECTED and GOT, exactly, by their names.
 
@@ -37,7 +37,8 @@ def compare(expected: Path, got: Path, port: Path | None, fail_on_difference: bo
     loaded = load(port) if port is not None else None
     found = compare_dumps(read_npz(expected), read_npz(got), loaded)
     _print(found)
-    differs = found.first is not None or bool(found.missing or found.extra)
+    nothing = not any(row.elements for row in found.rows)
+    differs = nothing or found.first is not None or bool(found.missing or found.extra)
     return GATE_NOT_PASSED if differs and fail_on_difference else OK
 
 

@@ -94,6 +94,15 @@ def test_without_a_feed_axis_it_is_the_same(dump: Dump, loaded: api.LoadedPort) 
         (np.array([1, 2], np.int8), np.array([1.0, 2.0], np.float32), 0, ""),
         (np.array([1, 2], np.int8), np.array([1.0, 2.5], np.float32), 1, ""),
         (np.array([255], np.uint8), np.array([-1], np.int8), 1, ""),
+        (np.array([2**53 + 1]), np.array([2.0**53]), 1, ""),
+        (np.array([2**53]), np.array([2.0**53]), 0, ""),
+        (np.array([2.0**64]), np.array([2**64 - 1], np.uint64), 1, ""),
+        (np.array([-(2**63)]), np.array([-(2.0**63)]), 0, ""),
+        (np.array([-1]), np.array([2**64 - 1], np.uint64), 1, ""),
+        (np.array([1, 2]), np.array([np.inf, np.nan], np.float16), 2, ""),
+        (np.array(3), np.array(4), 1, ""),
+        (np.array([True]), np.array([False]), 1, ""),
+        (np.array([True]), np.array([1.0]), 0, ""),
         (np.array(["a"]), np.array(["a"]), 0, "no numbers to compare"),
     ],
 )
@@ -102,6 +111,32 @@ def test_one_tensor(want: Any, got: Any, different: int, note: str) -> None:
     assert found.different == different
     assert note in found.note
     assert found.same == (not different and not note)
+
+
+@pytest.mark.parametrize(
+    ("want", "got"),
+    [
+        (np.array(3), np.array(4)),
+        (np.zeros(2, bool), np.ones(2, bool)),
+        (np.array([1, 2, 3], np.uint64), np.array([2, 3, 4], np.uint64)),
+        (np.array([1, 2], np.int8), np.array([True, False])),
+    ],
+)
+def test_causes_are_looked_for_in_tensors_of_every_kind(want: Any, got: Any) -> None:
+    found = compare_dumps({"t": want}, {"t": got})
+    assert found.first is not None
+    assert found.first.different
+
+
+def test_op_and_causes_are_those_of_the_first_wrong_tensor_even_where_it_has_another_shape(
+    dump: Dump, loaded: api.LoadedPort
+) -> None:
+    early, late = codes(loaded)[1], codes(loaded)[-1]
+    found = compare_dumps(dump, {**dump, early: dump[early][:1], late: dump[late] + 1}, loaded)
+    assert found.first is not None
+    assert found.first.name == early
+    assert found.op in {op.name for op in loaded.manifest.ops if early in op.outputs}
+    assert not found.causes
 
 
 def test_the_command_names_tensor_op_element_and_cause(
@@ -128,6 +163,16 @@ def test_dumps_without_a_common_name_are_not_called_the_same(
     np.savez(tmp_path / "b.npz", b=np.zeros(2))
     assert main(["compare", str(tmp_path / "a.npz"), str(tmp_path / "b.npz"), "--fail-on-difference"]) == 1
     assert "nothing was compared" in capsys.readouterr().out
+
+
+def test_nothing_compared_is_no_success_of_a_script(tmp_path: Path) -> None:
+    for name, arrays in (("none", {}), ("empty", {"t": np.zeros((0, 3))}), ("one", {"t": np.zeros(1)})):
+        np.savez(tmp_path / f"{name}.npz", allow_pickle=False, **arrays)
+    codes = {
+        name: main(["compare", *2 * [str(tmp_path / f"{name}.npz")], "--fail-on-difference"])
+        for name in ("none", "empty", "one")
+    }
+    assert codes == {"none": 1, "empty": 1, "one": 0}
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
