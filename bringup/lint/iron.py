@@ -45,6 +45,9 @@ METHODS: Final[Mapping[str, str]] = {
     "finish": "aie.iron.TaskGroup.finish",
     "resolve_program": "aie.iron.Program.resolve_program",
 }
+WIDEST_AIE2: Final = 32
+WIDEST_AIE2P: Final = 64
+"""Bytes of the widest vector access (aie_api, detail/ld_st.hpp; Xilinx/mlir-aie 2579, 3662)."""
 QUEUE: Final = 4
 """Tasks that the queue of a host channel takes (AM020; mlir-aie PR 3734)."""
 
@@ -212,6 +215,16 @@ def words(file: DesignFile) -> Found:
         if size % 4:
             line = next((m.call.lineno for m in file.calls if variable in m.variable.split(",")), 0)
             yield line, f"objects of {size} bytes, no multiple of 4"
+
+
+def stacks(file: DesignFile) -> Found:
+    """Stacks are whole vectors: buffers come behind them, and a vector access elsewhere reads other bytes."""
+    devices = {alias.name for node in ast.walk(file.tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    whole = WIDEST_AIE2P if any(name.startswith("NPU2") for name in devices) else WIDEST_AIE2
+    for made in file.made("Worker"):
+        size = literal(keyword(made.call, "stack_size"))
+        if isinstance(size, int) and size % whole:
+            yield made.call.lineno, f"{made.variable}: a stack of {size} bytes, no multiple of {whole}"
 
 
 def filled(file: DesignFile) -> Found:

@@ -46,6 +46,7 @@ _DESIGNS: Final[Mapping[str, tuple[str, DesignRule]]] = {
     "GL027": ("every end of a fifo has its user", iron.filled),
     "GL028": ("drains are waited for", iron.drained),
     "GL032": ("no task beyond the queue of its channel", iron.queued),
+    "GL033": ("stacks are whole vectors", iron.stacks),
 }
 """Rules on design files."""
 

@@ -36,6 +36,8 @@ def device_matches(e: BringupEvidence) -> Finding:
     figures: FigureTable = {"target": e.device, "reported": e.device_reported, "device": e.device_name}
     if e.device_name != e.device:
         summary = f"the port is for {quoted(e.device)}, the device reports {quoted(e.device_reported)}"
+        if e.device_name:
+            summary += f" ({e.device_name}); a port for it: python -m phases.baseline MODEL --device {e.device_name}"
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=(e.device_name,))
     return Finding(verdict=Verdict.PASS, summary=f"{e.device}: {e.device_reported}", figures=figures)
 

@@ -60,6 +60,7 @@ class Target:
     def __init__(self, device: str, driver: Driver, build: Path, record: Path | None = None) -> None:
         self.driver = driver
         self.build = build
+        self.right: dict[str, Sequence[Mapping[str, Array]]] = {}
         self.inner = XrtBackend(device, BackendOptions(build=build, record=record), module=MODULE)
         vars(fake_pyxrt.BOARD).update(vars(fake_pyxrt.Board(name=driver.reported, present=driver.present)))
 
@@ -94,6 +95,7 @@ class Target:
     def _computing(self, job: Job, inputs: Sequence[Mapping[str, Array]]) -> Callable[[list[Array]], None]:
         """The oracle's outputs for the inputs that lie in the buffers."""
         tensors = read_generated(job.root).tensors(job)
+        right = self.right.setdefault(job.name, job.outputs)  # a run for the diagnosis does not say what is right
         runs = iter(range(1 << 30))
 
         def compute(buffers: list[Array]) -> None:
@@ -101,7 +103,7 @@ class Target:
             filled = [t.name for t in tensors if t.filled]
             index = next(i for i, row in enumerate(inputs) if all(_begins(held[n], row[n]) for n in filled))
             number = next(runs)
-            for name, values in job.outputs[index].items():
+            for name, values in right[index].items():
                 data = np.ascontiguousarray(np.ma.getdata(values)).reshape(-1).view(np.uint8).copy()
                 self.driver.spoil(data, number)
                 held[name][: data.size - self.driver.keep] = data[: data.size - self.driver.keep]

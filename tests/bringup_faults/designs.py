@@ -19,8 +19,8 @@ DESIGNS: Final = (
         id="depth-too-small",
         breaks="a fifo has one object less than its worker holds, which hangs",
         emitted=edits.design("fifo1_prod = fifo1.prod(depth=4)", "fifo1_prod = fifo1.prod(depth=2)", where=WHOLE),
-        items=("BU001", "BU002"),
-        words=("d0", "pool", "/f/f.0/f.0.2/Relu_output_0_quantized", "acquire"),
+        items=("BU001",),
+        words=("d0", "pool", "/f/f.0/f.0.2/Relu_output_0_quantized", "planned 4, the emitted design has 2"),
     ),
     Fault(
         id="depth-one-less-of-a-consumer",
@@ -155,6 +155,13 @@ DESIGNS: Final = (
         emitted=edits.design("        fifo8_cons0.drain(branch2_q, wait=True)\n", "", where=WHOLE),
         items=("BU001", "BU002"),
         words=("d0",),
+    ),
+    Fault(
+        id="odd-stack",
+        breaks="a stack is 4 bytes longer, so that the buffers behind it are not where vector loads need them",
+        emitted=edits.design("stack_size=1024", "stack_size=1028"),
+        items=("BU002", "BU001"),
+        words=("a stack of 1028 bytes, no multiple of 64",),
     ),
     Fault(
         id="unknown-keyword",

@@ -142,10 +142,12 @@ class Bench:
 
     Args:
         scratch: an empty folder.
+        bases: models by name.
     """
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, bases: Mapping[str, Base] = BASES) -> None:
         self.scratch = scratch
+        self.bases = bases
         self.host = Host(scratch / "work")
         self._ports: dict[str, Path] = {}
         self._recordings: dict[str, Path] = {}
@@ -158,7 +160,7 @@ class Bench:
         """Run phase 3 with the fault, on a fresh copy of the port."""
         self.port(fault.base)
         target: Backend | None = None
-        device = BASES[fault.base].device
+        device = self.bases[fault.base].device
         if fault.driver is not None:
             target = Target(device, fault.driver, self._fresh("build"))
         if fault.recording is not None:
@@ -174,25 +176,34 @@ class Bench:
         """Run phase 3 on sound files with other seeds; nothing that was kept is used."""
         self.port(base)
         with Host(self.scratch / "work", seeds=seeds, keeps=False) as host:
-            return self._run(base, host.at(BASES[base].device), None, seeds=seeds)
+            return self._run(base, host.at(self.bases[base].device), None, seeds=seeds)
 
     def port(self, base: str) -> Path:
         """A port through phase 2; phase 3 has been run once, so that the jobs of sound files are known."""
         if base not in self._ports:
-            row = BASES[base]
+            row = self.bases[base]
             port = self.scratch / f"{len(self._ports)}-{row.name}.port"
             _made(row, port, self.scratch)
             self._ports[base] = port
-            said = self._run(base, self.host.at(row.device), None)
+            said = self._run(base, self.host.at(row.device), None, keep=self.scratch / f"{port.stem}.done.port")
             if said.verdict != "PASS":
                 msg = f"{base} without a fault: {said.verdict}, {said.items}"
                 raise AssertionError(msg)
         return self._ports[base]
 
+    def done(self, base: str) -> Path:
+        """The port with phase 3 done, without a fault."""
+        return self.scratch / f"{self.port(base).stem}.done.port"
+
+    def again(self, base: str, keep: Path) -> Said:
+        """Run phase 3 on sound files once more; the port is kept."""
+        self.port(base)
+        return self._run(base, self.host.at(self.bases[base].device), None, keep=keep)
+
     def recordings(self, base: str) -> Path:
         """What a sound board recorded of a base."""
         if base not in self._recordings:
-            device, folder = BASES[base].device, self._fresh("sound-recordings")
+            device, folder = self.bases[base].device, self._fresh("sound-recordings")
             target = Target(device, Driver(), self._fresh("build"), record=folder)
             self._run(base, self.host.at(device), target)
             self._recordings[base] = folder
@@ -205,11 +216,16 @@ class Bench:
         shutil.rmtree(path, ignore_errors=True)
         return path
 
-    def _run(self, base: str, host: Backend, target: Backend | None, *, seeds: int = SCHEDULES) -> Said:
+    def _run(
+        self, base: str, host: Backend, target: Backend | None, *, seeds: int = SCHEDULES, keep: Path | None = None
+    ) -> Said:
         port = self.scratch / "tried.port"
         shutil.copytree(self._ports[base], port)
         try:
-            return _say(port, host, target, seeds)
+            said = _say(port, host, target, seeds)
+            if keep is not None:
+                shutil.copytree(port, keep)
+            return said
         finally:
             shutil.rmtree(port)
 

@@ -171,6 +171,7 @@ DESIGNS = {
     "GL029": ("type=int8_64, initial_value", "type=int8_32, initial_value"),
     "GL031": ("def design():", "def design(:"),
     "GL032": ("        fifo0_prod.fill(x)\n", "        fifo0_prod.fill(x)\n" * 5),
+    "GL033": ("tile=Tile(col=0, row=2))", "tile=Tile(col=0, row=2), stack_size=1028)"),
 }
 
 
@@ -333,6 +334,21 @@ def test_keywords_of_methods(keywords: str, found: set[str]) -> None:
 def test_a_kernel_that_is_declared_and_missing() -> None:
     text = swapped(DESIGN, 'name="k", object_file_name="k.o"', 'name="other", object_file_name="other.o"')
     assert rules(lint(folder(design=text))) == {"GL013"}
+
+
+@pytest.mark.parametrize(
+    ("device", "size", "found"),
+    [
+        ("NPU2", 1024, set()),
+        ("NPU2", 1028, {"GL033"}),
+        ("NPU2", 1056, {"GL033"}),
+        ("NPU1", 1056, set()),
+        ("NPU1", 1028, {"GL033"}),
+    ],
+)
+def test_stacks_are_whole_vectors_of_the_generation(device: str, size: int, found: set[str]) -> None:
+    text = swapped(DESIGN, "tile=Tile(col=0, row=2))", f"tile=Tile(col=0, row=2), stack_size={size})")
+    assert rules(lint(folder(design=text.replace("NPU2", device)))) == found
 
 
 def test_awaited_tasks_leave_the_queue() -> None:
