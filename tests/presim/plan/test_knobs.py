@@ -89,7 +89,7 @@ def test_nearly_the_whole_array_on_one_layer() -> None:
     cycles = []
     for count, length in ((1, 1), (37, 8)):
         imported = dense(inner=128 * length, outer=64 * count, rows=4)
-        directives = asked(imported, parallelism={"cas_num": count, "cas_length": length}, host_streams=8)
+        directives = asked(imported, parallelism={"cas_num": count, "cas_length": length}, host_streams=12)
         design = place(plan_of(imported.manifest, vek280, directives), vek280, directives)
         cycles.append(time_design(design, vek280, calibration, inferences=3).interval_cycles)
     assert len(design.workers) == 296
