@@ -15,8 +15,6 @@ from rich.console import Console
 from bringup.backends import BackendOptions, HostBackend
 from checklists.model import GateReport
 from checklists.report import load_report
-from manifest.clearance import Clearance
-from manifest.device import Device
 from manifest.io import manifest_from_json
 from phases import runner
 from phases.bringup.options import Arguments as BringupArguments
@@ -25,10 +23,10 @@ from phases.bringup.run import run as run_bringup
 from phases.port import Port, open_port, write_phase, writing
 from phases.presim.options import Arguments as PresimArguments
 from phases.presim.options import resolve as resolve_presim
+from phases.presim.planning import given
 from phases.presim.run import run as run_presim
-from phases.presim.source import MANIFEST, Source
+from phases.presim.source import MANIFEST
 from presim.design import Design
-from presim.directives import Directives
 
 BASELINE = "baseline"
 
@@ -68,7 +66,7 @@ def prove(port: Port, designs: Sequence[Design], folder: Path, work: Path) -> Pr
         options = resolve_presim(PresimArguments(port=port.root), port, manifest)
         options = dataclasses.replace(options, out=folder)
         clearance = runner.clear(folder, BASELINE)
-        run_presim(options, opened, clearance, quiet, planner=fixed(designs), in_ci=False)
+        run_presim(options, opened, clearance, quiet, planner=given(designs), in_ci=False)
         presim = load_report((folder / "gates/presim.json").read_bytes())
         if not presim.passed:
             return Proof(presim=presim, bringup=None)
@@ -96,18 +94,3 @@ def copy_baseline(port: Port, folder: Path) -> None:
 
 def _is_person(name: str) -> bool:
     return name in ("port.toml", "waivers.toml") or name.startswith("kernels/")
-
-
-class fixed:  # noqa: N801  (reads as a function: planner=fixed(designs))
-    """A planner that gives designs that are there already."""
-
-    def __init__(self, designs: Sequence[Design]) -> None:
-        self.designs = tuple(designs)
-
-    def __call__(
-        self, source: Source, device: Device, directives: Directives, clearance: Clearance
-    ) -> tuple[Design, ...]:
-        """See `phases.presim.planning.plan_all`; the gates above are held against the manifest all the same."""
-        del device, directives
-        clearance.verify(source.files[MANIFEST])
-        return self.designs

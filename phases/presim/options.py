@@ -23,6 +23,10 @@ from phases.waivers import parse_waivers
 from presim.directives import Directives, directives_of, read_directives
 
 OPTIONS: Final = "options/presim.json"
+ADOPTED: Final = "optimized/adopted/design.json"
+"""The design that phase 4 made the design of the port."""
+ADOPTED_OWNER: Final = "adopted"
+"""Whose files these are in `state.json`: of no phase, so that a rerun of one leaves them."""
 SCHEMA_VERSION: Final = 1
 DEFAULT_BATCH: Final = 8
 DEFAULT_SCHEDULES: Final = 3
@@ -49,6 +53,7 @@ class PresimOptions:
         rules: design rules that were learned before and add to them, in words.
         batch: N of the second regime.
         schedules: seeded schedules beside round-robin.
+        adopted: the design is the one that phase 4 found, and nothing is planned.
         waivers: content of `waivers.toml`.
         person: the person's own files as read.
         today: the day that waivers are judged by.
@@ -61,6 +66,7 @@ class PresimOptions:
     rules: tuple[str, ...] = ()
     batch: int = DEFAULT_BATCH
     schedules: int = DEFAULT_SCHEDULES
+    adopted: bool = False
     waivers: tuple[Waiver, ...] = ()
     person: Mapping[str, bytes] = field(default_factory=dict)
     today: date
@@ -74,12 +80,22 @@ class PresimOptions:
                 "directives": dict(self.asked),
                 "batch": self.batch,
                 "schedules": self.schedules,
+                "adopted": self.adopted,
             }
         )
 
 
-def resolve(arguments: Arguments, port: Port, manifest: Manifest, *, today: date | None = None) -> PresimOptions:
+def resolve(
+    arguments: Arguments, port: Port, manifest: Manifest, *, today: date | None = None, adopt: bool = False
+) -> PresimOptions:
     """Resolve a command line; options that are not given are those of the last run.
+
+    Args:
+        arguments: as given.
+        port: open.
+        manifest: of it.
+        today: the day that waivers are judged by, the current one if None.
+        adopt: from now on the design is the one that phase 4 found.
 
     Raises:
         RefusedError: everything that is wrong with the directives and `waivers.toml`.
@@ -113,6 +129,10 @@ def resolve(arguments: Arguments, port: Port, manifest: Manifest, *, today: date
     if arguments.directives is None and asked:
         notes.append(f"directives of the last run for {', '.join(map(repr, asked))}; --directives FILE replaces them")
     notes += [f"design rule of the last bring-up: {rule}" for rule in rules]
+    adopted = adopt or (arguments.directives is None and last["adopted"])
+    if last["adopted"]:
+        words = "the design of phase 4 stays the design" if adopted else "the design of phase 4 is given up"
+        notes.append(f"{words}; --directives FILE plans anew")
     return PresimOptions(
         out=port.root,
         directives=directives,
@@ -120,6 +140,7 @@ def resolve(arguments: Arguments, port: Port, manifest: Manifest, *, today: date
         rules=rules,
         batch=last["batch"] if arguments.batch is None else arguments.batch,
         schedules=last["schedules"] if arguments.schedules is None else arguments.schedules,
+        adopted=adopted,
         waivers=waivers,
         person=person,
         today=day,
@@ -130,10 +151,10 @@ def resolve(arguments: Arguments, port: Port, manifest: Manifest, *, today: date
 def _last(port: Port) -> dict[str, Any]:
     """What the last run was asked, or the defaults."""
     if OPTIONS not in port.state.files:
-        return {"directives": {}, "batch": DEFAULT_BATCH, "schedules": DEFAULT_SCHEDULES}
+        return {"directives": {}, "batch": DEFAULT_BATCH, "schedules": DEFAULT_SCHEDULES, "adopted": False}
     value = parse_canonical(port.read(OPTIONS), OPTIONS)
     good = isinstance(value, dict) and value.get("schema_version") == SCHEMA_VERSION
-    if not good or not {"directives", "batch", "schedules"} <= set(value):
+    if not good or not {"directives", "batch", "schedules", "adopted"} <= set(value):
         msg = f"{OPTIONS}: tampered: expected options of schema_version {SCHEMA_VERSION}"
         raise UpstreamError(msg)
     return dict(value)

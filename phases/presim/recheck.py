@@ -13,7 +13,7 @@ from manifest.io import manifest_from_json
 from phases import runner
 from phases.pipeline import PHASES
 from phases.port import open_port, write_phase, writing
-from phases.presim.options import Arguments, resolve
+from phases.presim.options import ADOPTED, ADOPTED_OWNER, Arguments, resolve
 from phases.presim.records import OWNER, record_files
 from phases.presim.run import PHASE, run
 from phases.presim.source import MANIFEST
@@ -38,6 +38,8 @@ def differences(root: Path, elsewhere: Path, *, today: date | None = None) -> tu
         records = record_files(port.read, port.state.files)
         if records:
             write_phase(elsewhere, OWNER, records, {})
+        if options.adopted:
+            write_phase(elsewhere, ADOPTED_OWNER, {ADOPTED: port.read(ADOPTED)}, {})
         clearance = runner.clear(elsewhere, PHASES[0].name, today=today)
         console = Console(file=io.StringIO())
         again = open_port(elsewhere)

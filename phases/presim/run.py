@@ -1,7 +1,7 @@
 """Phase 2 from end to end: plan, simulate, judge, commit, tell."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from checklists.model import GateReport
 from checklists.report import report_to_json
 from manifest.clearance import Clearance
-from manifest.device import Device, load_device
+from manifest.device import load_device
 from manifest.io import canonical_json, parse_canonical
 from phases import cli
 from phases.clock import Clock
@@ -18,8 +18,8 @@ from phases.exit_codes import GATE_NOT_PASSED, OK
 from phases.pipeline import PHASES
 from phases.port import Port, write_phase
 from phases.presim.collect import collect
-from phases.presim.options import OPTIONS, PresimOptions
-from phases.presim.planning import plan_all
+from phases.presim.options import ADOPTED, OPTIONS, PresimOptions
+from phases.presim.planning import Planner, given, plan_all
 from phases.presim.predicting import predict
 from phases.presim.records import record_files
 from phases.presim.regress import suite_files
@@ -31,13 +31,11 @@ from phases.reports.tables import Table
 from phases.runner import judge, survey
 from phases.summary import print_outcome
 from presim.design import Design
-from presim.design_io import DESIGN_FILE, design_to_json
-from presim.directives import Directives
+from presim.design_io import DESIGN_FILE, design_from_json, design_to_json
 
 PHASE: Final = "presim"
 RUN: Final = "reports/run.json"
 TRACE: Final = "reports/trace.json"
-Planner = Callable[[Source, Device, Directives, Clearance], tuple[Design, ...]]
 
 
 def run(
@@ -46,7 +44,7 @@ def run(
     clearance: Clearance,
     console: Console,
     *,
-    planner: Planner = plan_all,
+    planner: Planner | None = None,
     in_ci: bool = True,
 ) -> int:
     """Run phase 2; the caller holds the port (`phases.port.writing`).
@@ -56,7 +54,7 @@ def run(
         port: open, its baseline gate PASS.
         clearance: of that gate.
         console: where results go; progress goes to stderr.
-        planner: makes the designs.
+        planner: makes the designs; None = plans them, or takes the design that phase 4 made the design.
         in_ci: append the gate to `$GITHUB_STEP_SUMMARY` where CI sets it.
 
     Returns:
@@ -70,6 +68,7 @@ def run(
     source = source_of(port)
     device = load_device(port.info.device)
     clock.step("planning and placing")
+    planner = planner or (given(design_from_json(port.read(ADOPTED))) if options.adopted else plan_all)
     designs = _ruled(planner(source, device, options.directives, clearance), options)
     again = _ruled(planner(source_of(port), device, options.directives, clearance), options)
     records = record_files(port.read, port.state.files)

@@ -197,6 +197,7 @@ def test_options_are_kept_for_a_rerun(both: Path, tmp_path: Path, capsys: pytest
         "directives": asked,
         "batch": 4,
         "schedules": 3,
+        "adopted": False,
     }
     pinned = (both / "design.json").read_bytes()
     (design,) = design_from_json(pinned)
