@@ -1,7 +1,7 @@
 """Fills the evidence of phase 3: emits twice, writes to a fresh folder, runs every step, keeps what each one showed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,9 @@ from bringup.emit import EmitInput, StepDesign, emit, step_folder, write
 from bringup.emit.memory import memory_rows
 from bringup.emit.model import PROFILE
 from bringup.evidence import BringupEvidence, LintEvidence, MemoryRow, RuleEvidence, StepEvidence
+from bringup.execute.task import HostTask
+from bringup.kernels import KERNELS
+from bringup.kernels.custom import Custom, with_custom
 from bringup.lint import RULES, lint
 from bringup.model import Backend, DeviceIdentity, Unavailable
 from checklists.items.bringup_steps import MIN_INPUTS
@@ -20,13 +23,14 @@ from manifest.device import Device
 from manifest.io import sha256_hex
 from oracle.run import Oracle
 from phases.bringup.diagnosis import diagnosed
-from phases.bringup.engine import Engine, Site, Step
+from phases.bringup.engine import DONE, Engine, Site, Step
 from phases.bringup.handoff import Handoff, handoffs
 from phases.bringup.options import BringupOptions
 from phases.bringup.tasks import Task, tasks_of
 from phases.presim.simulation import Bench, bench_of
 from phases.presim.source import CANARY, MANIFEST, Inputs, Source, different_inputs, target_tensors
 from phases.presim.stages import Unit, units_of
+from phases.presim.twins import twin_results
 from presim.design import Design
 
 Array = NDArray[Any]
@@ -66,6 +70,7 @@ class Bringup:
         root: an empty folder that the generated files are written to and executed in.
         host: backend that executes the sources on this machine.
         target: backend of a device, or None.
+        custom: kernels and twins of the person.
     """
 
     source: Source
@@ -76,6 +81,7 @@ class Bringup:
     root: Path
     host: Backend
     target: Backend | None
+    custom: Custom = field(default_factory=Custom)
 
 
 def collect(work: Bringup, options: BringupOptions, progress: Progress) -> Collected:
@@ -93,8 +99,9 @@ def collect(work: Bringup, options: BringupOptions, progress: Progress) -> Colle
         evidence = replace(scene.evidence((), {}, None), memory=rows, rules=_rules(over))
         return Collected(evidence=evidence, files={}, steps=(), overflows=over)
     progress("emitting the sources")
-    files = emit(scene.given, work.clearance)
-    again = emit(scene.given, work.clearance) == files
+    modules = with_custom(KERNELS, work.custom)
+    files = emit(scene.given, work.clearance, modules=modules)
+    again = emit(scene.given, work.clearance, modules=modules) == files
     write(files, work.root)
     steps = scene.run()
     evidence = replace(scene.evidence(steps, files, again), memory=rows)
@@ -167,6 +174,8 @@ class _Scene:
         engine = Engine(backend, runs, site, self.progress)
         engine.run(self.tasks)
         steps = [diagnosed(step, engine, self.work.source, self.tensors) for step in engine.steps]
+        if backend is self.work.host:
+            steps = [self.twinned(step) for step in steps]
         whole = {task.dispatch: task for task in self.tasks if task.kind == "dispatch"}
         last = None
         if handoffs(self.work.source.manifest):
@@ -175,6 +184,31 @@ class _Scene:
         self.steps += steps
         rows = [step.evidence for step in steps]
         return rows if last is None else [*rows, last]
+
+    def twinned(self, step: Step) -> Step:
+        """A stage with what the person's twins showed in the simulator: one that differs makes the stage differ."""
+        task = step.task
+        if task.kind != "stage" or not self.work.custom.twins:
+            return step
+        given = HostTask(
+            name=task.name,
+            design=task.design,
+            arrays=self.benches[task.dispatch].constants,
+            inputs=task.inputs,
+            fifos=task.expected,
+            outputs=task.outputs,
+            schedules=0,
+        )
+        results = twin_results(given, self.work.custom)
+        for result in results:
+            self.progress(result.line())
+        evidence = step.evidence
+        wrong = next((r for r in results if not r.exact), None)
+        if wrong is not None and evidence.status == DONE:
+            evidence = replace(evidence, status="mismatch", mismatches=1, text=wrong.line())
+        elif results:
+            evidence = replace(evidence, text="; ".join((evidence.text, *(r.line() for r in results))))
+        return replace(step, evidence=evidence)
 
     @property
     def canary(self) -> str:

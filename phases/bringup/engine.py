@@ -21,6 +21,8 @@ Array = NDArray[Any]
 Row = Mapping[str, Array]
 Progress = Callable[[str], None]
 DONE: Final = "completed"
+ABSENT: Final = "absent"
+"""No recording of a job: it says nothing about the dispatch that it is a piece of, whose recording is judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ class Engine:
         self.progress = progress
         self.steps: list[Step] = []
         self.exact: set[tuple[str, str]] = set()
+        self.absent: set[str] = set()
         self.broken: set[str] = set()
 
     def run(self, tasks: Sequence[Task]) -> None:
@@ -71,6 +74,8 @@ class Engine:
                 step = self.one(task)
                 if step.evidence.status == DONE and not step.evidence.mismatches:
                     self.exact.add((task.kind, task.name))
+                elif step.evidence.status == ABSENT:
+                    self.absent |= {task.name} if task.kind == "stage" else set()
                 elif task.kind == "chain":
                     self.broken.add(task.dispatch)
 
@@ -80,7 +85,8 @@ class Engine:
             return False
         if task.kind == "stage":
             return True
-        return all(("stage", part) in self.exact for part in task.parts)
+        gone = self.absent if task.kind == "dispatch" else set()
+        return all(("stage", part) in self.exact or part in gone for part in task.parts)
 
     def one(self, task: Task, inputs: Sequence[Row] | None = None) -> Step:
         """Run one task and compare what it drains with the oracle."""

@@ -53,6 +53,9 @@ class Handoff:
         self.benches = benches
         self.tasks = tasks
         self.engine = engine
+        self.compared: dict[tuple[int, str], int] = {}
+        self.wrong = ""
+        self.missing: list[str] = []
 
     def run(self, feeds: Mapping[str, Array]) -> StepEvidence | None:
         """The whole model on the inputs; None where not every dispatch was exact before.
@@ -65,6 +68,7 @@ class Handoff:
         count = len(next(iter(feeds.values())))
         handed: list[dict[str, Array]] = [{n: a[i] for n, a in feeds.items()} for i in range(count)]
         steps = []
+        self.compared, self.wrong, self.missing = {}, "", []
         for dispatch in self.manifest.dispatches:
             if dispatch.where == "npu":
                 steps.append(self._on_array(dispatch, handed))
@@ -72,7 +76,30 @@ class Handoff:
                     break
             else:
                 self._on_host(dispatch, handed)
+            self._compare(dispatch, handed)
+            if self.wrong:
+                break
         return self._evidence(steps)
+
+    def _compare(self, dispatch: Dispatch, handed: Sequence[Mapping[str, Array]]) -> None:
+        """Hold what is handed on, in the form of the model, against the oracle's run of the whole."""
+        rows = next(iter(self.benches.values())).tensors
+        for index, (row, right) in enumerate(zip(handed, rows, strict=True)):
+            for name in dispatch.outputs:
+                if name not in row:
+                    self.missing.append(name)
+                    continue
+                got, want = row[name], right[name]
+                wrong = np.flatnonzero(~_equal(got, want)) if got.shape == want.shape else np.zeros(1, np.intp)
+                if wrong.size:
+                    at = int(wrong[0])
+                    values = f"{got.flat[at]}, expected {want.flat[at]}" if got.shape == want.shape else "another shape"
+                    self.wrong = (
+                        f"inference {index}, tensor {name!r} behind {dispatch.name!r}: element "
+                        f"{[int(i) for i in np.unravel_index(at, want.shape)]} is {values}"
+                    )
+                    return
+                self.compared[index, name] = want.size
 
     def _on_array(self, dispatch: Dispatch, handed: Sequence[dict[str, Array]]) -> StepEvidence:
         bench, task = self.benches[dispatch.name], self.tasks[dispatch.name]
@@ -92,7 +119,8 @@ class Handoff:
 
     def _evidence(self, steps: Sequence[StepEvidence]) -> StepEvidence:
         """One step over all dispatches."""
-        wrong = next((s for s in steps if s.status != DONE or s.mismatches), steps[-1])
+        wrong = next((s for s in steps if s.status != DONE or s.mismatches), steps[-1] if steps else None)
+        status, text = ("mismatch", self.wrong) if wrong is None or self.wrong else (wrong.status, wrong.text)
         return StepEvidence(
             name=NAME,
             kind="handoff",
@@ -102,17 +130,25 @@ class Handoff:
             parts=tuple(d.name for d in self.manifest.dispatches),
             added=(NAME,),
             sources=tuple(sorted({pair for s in steps for pair in s.sources})),
-            status=wrong.status,
-            text=wrong.text,
-            inferences=min(s.inferences for s in steps),
-            distinct_inputs=min(s.distinct_inputs for s in steps),
-            real_inputs=min(s.real_inputs for s in steps),
+            status=status,
+            text=text,
+            inferences=min((s.inferences for s in steps), default=0),
+            distinct_inputs=min((s.distinct_inputs for s in steps), default=0),
+            real_inputs=min((s.real_inputs for s in steps), default=0),
             canary_sha256=self.engine.site.canary_sha256,
-            schedules=min(s.schedules for s in steps),
-            boundaries=sum(s.boundaries for s in steps),
-            elements=sum(s.elements for s in steps),
-            mismatches=sum(s.mismatches for s in steps),
-            uncompared=tuple(n for s in steps for n in s.uncompared),
+            schedules=min((s.schedules for s in steps), default=0),
+            boundaries=sum(s.boundaries for s in steps) + len({name for _, name in self.compared}),
+            elements=sum(s.elements for s in steps) + sum(self.compared.values()),
+            mismatches=sum(s.mismatches for s in steps) + bool(self.wrong),
+            uncompared=tuple(dict.fromkeys((*(n for s in steps for n in s.uncompared), *self.missing))),
             uniform=tuple(n for s in steps for n in s.uniform),
-            driver_status=wrong.driver_status,
+            driver_status="" if wrong is None else wrong.driver_status,
         )
+
+
+def _equal(got: Array, want: Array) -> Array:
+    """Where two tensors hold the same value; NaN is the same as NaN."""
+    same = np.asarray(got == want)
+    if got.dtype.kind == want.dtype.kind == "f":
+        same |= np.isnan(got) & np.isnan(want)
+    return same.reshape(-1)

@@ -16,6 +16,8 @@ from phases.state import WAIVERS_TOML
 from phases.waivers import parse_waivers
 
 OPTIONS: Final = "options/bringup.json"
+BUILD: Final = "generated/build"
+"""Where the Makefile of the generated folder puts its results; nothing in it is a file of the port."""
 SCHEMA_VERSION: Final = 1
 BACKENDS: Final = ("host", "xrt", "replay")
 LEVELS: Final[tuple[Level, ...]] = ("host", "hardware")
@@ -61,8 +63,9 @@ class BringupOptions:
 
     @property
     def backend_options(self) -> BackendOptions:
-        """What backends are told."""
-        return BackendOptions(schedules=self.schedules, recordings=self.recordings)
+        """What backends are told. What is executed is a fresh copy of the sources, what was built lies in the port."""
+        build = self.out / BUILD
+        return BackendOptions(schedules=self.schedules, build=build, dated=False, recordings=self.recordings)
 
     def to_bytes(self) -> bytes:
         """The content of `options/bringup.json`."""

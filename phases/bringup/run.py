@@ -10,6 +10,7 @@ from rich.console import Console
 
 from bringup.backends import BACKENDS
 from bringup.backends.host.backend import HostBackend
+from bringup.kernels.custom import custom_of
 from bringup.model import Backend
 from checklists.model import GateReport, Verdict
 from checklists.report import report_to_json
@@ -26,6 +27,7 @@ from phases.exit_codes import GATE_NOT_PASSED, OK, UNAVAILABLE
 from phases.pipeline import NAMES
 from phases.port import Port, write_phase
 from phases.presim.source import Source, source_of
+from phases.presim.twins import called_by
 from phases.reports import build_reports
 from phases.reports.markdown import append_step_summary, render_markdown
 from phases.reports.tables import Table
@@ -69,21 +71,26 @@ def run(
     clock.step("reading the port")
     source = source_of(port)
     design_bytes = port.read(DESIGN_FILE)
+    designs = design_from_json(design_bytes)
+    custom = custom_of(options.person, called_by(designs))
     with tempfile.TemporaryDirectory(prefix="bringup-") as folder:
         work = Bringup(
             source=source,
             design_bytes=design_bytes,
-            designs=design_from_json(design_bytes),
+            designs=designs,
             device=load_device(port.info.device),
             clearance=clearance,
             root=Path(folder) / "generated",
             host=host if host is not None else HostBackend(port.info.device, options.backend_options),
             target=target if target is not None else _target(options, port.info.device),
+            custom=custom,
         )
         collected = collect(work, options, clock.step)
     clock.step("judging and writing")
     code, report = _commit(options, port, source, collected, design_bytes=design_bytes, clock=clock, in_ci=in_ci)
     clock.end()
+    for symbol, code_of in custom.kernels.items():
+        console.print(cli.plain(f"your kernel: {code_of.path} stands for {symbol}"))
     _tell(console, options, collected, report)
     return code
 

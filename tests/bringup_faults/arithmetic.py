@@ -51,6 +51,13 @@ ARITHMETIC: Final = (
         cause="modes never set",
     ),
     Fault(
+        id="modes-of-another-kernel",
+        breaks="a kernel relies on the modes that another kernel of its tile has set; it computes the same",
+        emitted=edits.kernel("gemm_finish", (EVEN, ""), (SATURATE, "")),
+        items=("BU002",),
+        words=("gemm_finish", "set_rounding is missing", "shared by the kernels of a tile"),
+    ),
+    Fault(
         id="saturation-not-set",
         breaks="a kernel leaves saturation at what the tile begins with",
         base="branching",

@@ -24,6 +24,8 @@ from manifest.io import sha256_hex
 
 Array = NDArray[Any]
 Rows = Sequence[Mapping[str, Array]]
+TIMEOUT_S: Final = 60
+"""Of a job; one that is sound takes a second or two."""
 _STORED: Final = re.compile(r"stored\(\"([^\"]+)\"\)")
 
 
@@ -38,7 +40,7 @@ class Host:
 
     def __init__(self, work: Path, *, seeds: int = 3, keeps: bool = True) -> None:
         self.work = work
-        self.options = BackendOptions(work=work, schedules=seeds)
+        self.options = BackendOptions(work=work, schedules=seeds, timeout_s=TIMEOUT_S)
         self.keeps = keeps
         self.known: dict[str, Outcome] = {}
         self.whole: dict[str, str] = {}

@@ -60,6 +60,13 @@ MEMORY: Final = (
         words=(CONV, "shift exponent 32"),
     ),
     Fault(
+        id="never-returns",
+        breaks="a convolution waits for what never comes",
+        emitted=edits.call(CONV, "    for (volatile int32_t come = 0; come == 0;) {\n    }"),
+        items=("BU009", "BU005"),
+        words=(CONV, "did not return within 60 s"),
+    ),
+    Fault(
         id="wrong-include",
         breaks="a convolution includes the header of another kind",
         emitted=edits.kernel(CONV, ('#include "conv_mmul.h"', '#include "max_pool.h"')),

@@ -16,7 +16,18 @@ from bringup.model import Outcome
 from manifest.errors import Problem, RefusedError, UnavailableError
 from presim.design import Acquire, Argument, Buffer, Call, Cascade, Design, Link, Loop, Release, Tile
 from presim.steps import steps_of
-from tests.bringup.backends.folders import MOVE, Function, Lowered, inputs, job_in, lowered, write_folder
+from tests.bringup.backends.folders import (
+    DESIGN_FILE,
+    MOVE,
+    Function,
+    Lowered,
+    index_of,
+    inputs,
+    job_in,
+    lowered,
+    parameter,
+    write_folder,
+)
 from tests.bringup.execute.compiled import move_design, rows
 from tests.presim.sketches import Array, Sketch, acquire, call, loop, move, release
 
@@ -51,6 +62,24 @@ def test_planned_and_lowered_design_have_one_hash(root: Path, work: Path) -> Non
     assert outcome.artifacts["planned design"] == outcome.artifacts["lowered design"]
     assert set(outcome.artifacts) == {"planned design", "lowered design", "library"}
     assert outcome.compared == {"y": 48}
+
+
+def test_a_kernel_that_does_not_compile_fails_the_jobs_that_call_it_alone(tmp_path: Path, work: Path) -> None:
+    root = write_folder(tmp_path / "g")
+    files = {"kernels/move.cc": MOVE.encode(), "kernels/broken.cc": b'extern "C" void broken(nothing *x) {}\n'}
+    (root / "kernels/broken.cc").write_bytes(files["kernels/broken.cc"])
+    index = index_of({**files, DESIGN_FILE: (root / DESIGN_FILE).read_bytes()})
+    row = {"parameters": [parameter("x", "object_in")], "scalars": []}
+    write_folder(root, files=index["files"], kernels={**index["kernels"], "broken": row})
+    assert run(root, work).status == "completed"
+    both = Lowered(lowered(move_design()), externals=(*Lowered(move_design()).externals, BROKEN))
+    outcome = run(root, work, both)
+    assert outcome.status == "compile_error"
+    assert outcome.place.kernel == "broken"
+    assert outcome.text.startswith("kernels/broken.cc:1: ")
+
+
+BROKEN = Function("broken", (("int32", (4,)),))
 
 
 def programs(change: Callable[[Any], tuple[Any, ...]]) -> Callable[[Design], Design]:
