@@ -14,6 +14,8 @@ class BackendOptions:
         timeout_s: of one job.
         lower_timeout_s: of running a design file.
         build: of xrt: where the Makefile put its results; None = `build` in the generated folder.
+        dated: of xrt: a built file that is older than a source is stale; False where the sources are a copy made
+            now, whose times say nothing: hashes alone decide.
         recordings: of replay: folder of recordings.
         record: of xrt: folder that recordings are written to; None = none are.
     """
@@ -23,5 +25,6 @@ class BackendOptions:
     timeout_s: float = 600.0
     lower_timeout_s: float = 120.0
     build: Path | None = None
+    dated: bool = True
     recordings: Path | None = None
     record: Path | None = None

@@ -17,7 +17,9 @@ tensor and inference. Fields of `recording.json`, all required:
 """
 
 import hashlib
+import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -106,7 +108,7 @@ def read_recording(folder: Path) -> Recording | None:
         raise RecordingError(msg)
     try:
         return _recording(folder, json.loads(path.read_bytes()))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         msg = f"{FILE}: not in the form of a recording ({type(error).__name__}: {error})"
         raise RecordingError(msg) from error
 
@@ -138,6 +140,19 @@ def _recording(folder: Path, value: Any) -> Recording:
     )
 
 
+def _array(file: str, data: bytes) -> Array:
+    """A plain array that the file really holds; a header that promises more memory than it has is refused first."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(stream)
+    if dtype.kind not in "iuf" or math.prod(shape) * dtype.itemsize != len(data) - stream.tell():
+        msg = f"{file}: expected numbers, as many as its header says; got {dtype} {list(shape)}"
+        raise ValueError(msg)
+    stream.seek(0)
+    return np.lib.format.read_array(stream, allow_pickle=False)
+
+
 def _words(value: Mapping[str, Any]) -> dict[str, str]:
     return {str(k): str(v) for k, v in value.items()}
 
@@ -158,8 +173,7 @@ def _outputs(folder: Path, rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str,
         if sha256_hex(data) != row["sha256"]:
             msg = f"{file}: not the file that was recorded (its sha256 differs)"
             raise RecordingError(msg)
-        with path.open("rb") as stream:
-            found.setdefault(inference, {})[name] = np.lib.format.read_array(stream, allow_pickle=False)
+        found.setdefault(inference, {})[name] = _array(file, data)
     if sorted(found) != list(range(len(found))):
         msg = f"outputs of inferences {sorted(found)}: expected 0, 1, ... without a gap"
         raise ValueError(msg)

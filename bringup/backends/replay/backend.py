@@ -131,6 +131,15 @@ def _stale(
         if not recording.artifacts.get(name):
             yield f"does not say which {name} was executed"
     yield from _other_inputs(inputs, recording)
+    yield from _other_types(job, recording)
+
+
+def _other_types(job: Job, recording: Recording) -> Iterator[str]:
+    """Equal values of another type are not what the host buffer held."""
+    for index, (got, want) in enumerate(zip(recording.outputs, job.outputs, strict=False)):
+        for name in sorted(set(got) & set(want)):
+            if got[name].dtype != want[name].dtype:
+                yield f"output {name!r} of inference {index} is {got[name].dtype}, expected {want[name].dtype}"
 
 
 def _other_inputs(inputs: Sequence[Mapping[str, Array]], recording: Recording) -> Iterator[str]:

@@ -35,13 +35,14 @@ class Artifacts:
     sha256: Mapping[str, str]
 
 
-def find_artifacts(generated: Generated, job: Job, build: Path) -> Artifacts:
+def find_artifacts(generated: Generated, job: Job, build: Path, *, dated: bool = True) -> Artifacts:
     """The built files of a job.
 
     Args:
         generated: the index.
         job: whose.
         build: folder that the Makefile builds in.
+        dated: times of the sources count.
 
     Raises:
         StaleError: they are absent, older than a source, made from other sources, or `insts.bin` is no list of words.
@@ -50,14 +51,16 @@ def find_artifacts(generated: Generated, job: Job, build: Path) -> Artifacts:
     for name in (XCLBIN, INSTS, LINK):
         path = folder / name
         if not path.is_file() or path.stat().st_size == 0:
-            msg = f"{folder_of(job)}/{name}: absent or empty in the build folder; run make in the generated folder"
+            where = f"{folder_of(job)}/{name}"
+            msg = f"{where}: absent or empty in the build folder; run make all steps in the generated folder"
             raise StaleError(msg)
     changed = generated.changed(job)
     if changed:
         msg = f"{changed[0]}: not as it was emitted; generate again"
         raise StaleError(msg)
     _check_link(generated, job, folder / LINK)
-    _check_age(generated, job, folder)
+    if dated:
+        _check_age(generated, job, folder)
     insts = (folder / INSTS).read_bytes()
     if len(insts) % WORD_BYTES:
         msg = f"{folder_of(job)}/{INSTS}: {len(insts)} bytes, no whole number of instruction words"

@@ -83,7 +83,8 @@ class XrtBackend:
         if refused is not None:
             return replace(refused, sources=sources)
         try:
-            artifacts = find_artifacts(generated, job, self.options.build or job.root / "build")
+            build = self.options.build or job.root / "build"
+            artifacts = find_artifacts(generated, job, build, dated=self.options.dated)
         except StaleError as error:
             return Outcome(status="stale", text=str(error), sources=sources)
         outcome = self._execute(opened, job, inputs, tensors, artifacts)

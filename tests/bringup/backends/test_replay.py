@@ -102,6 +102,8 @@ def test_a_recording_of_anything_else_does_not_count(
         lambda v: v["outputs"][0].update(file="/etc/passwd"),
         lambda v: v["outputs"][0].update(file="gone.npy"),
         lambda v: v["outputs"][0].update(inference=7),
+        lambda v: v["outputs"][0].update(inference=float("inf")),
+        lambda v: v["inputs"][0].update(inference=float("-inf")),
     ],
 )
 def test_a_recording_in_another_form_is_stale(root: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -128,6 +130,31 @@ def test_an_array_of_objects_is_not_unpickled(root: Path) -> None:
     edit(root, lambda v: v["outputs"][0].update(sha256=hashlib.sha256(path.read_bytes()).hexdigest()))
     with pytest.raises(RecordingError, match="not in the form"):
         read_recording(path.parent)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float32", "U4", "complex64"])
+def test_equal_values_of_another_type_are_stale(root: Path, dtype: str) -> None:
+    path = root.parent / "recorded/d0/000_000.npy"
+    np.save(path, np.load(path).astype(dtype))
+    edit(root, lambda v: v["outputs"][0].update(sha256=hashlib.sha256(path.read_bytes()).hexdigest()))
+    outcome = replayed(root)
+    assert (outcome.status, outcome.outputs) == ("stale", ())
+    assert "expected" in outcome.text
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_a_header_that_promises_more_than_the_file_has_is_refused_before_memory_is_asked_for(
+    root: Path, version: tuple[int, int]
+) -> None:
+    path = root.parent / "recorded/d0/000_000.npy"
+    header = {"descr": "<i4", "fortran_order": False, "shape": (1 << 50,)}
+    with path.open("wb") as file:
+        write = np.lib.format.write_array_header_1_0 if version == (1, 0) else np.lib.format.write_array_header_2_0
+        write(file, header)
+    edit(root, lambda v: v["outputs"][0].update(sha256=hashlib.sha256(path.read_bytes()).hexdigest()))
+    outcome = replayed(root)
+    assert outcome.status == "stale"
+    assert "as many as its header says" in outcome.text
 
 
 def test_the_device_is_the_one_that_all_recordings_name(root: Path, tmp_path: Path) -> None:

@@ -285,3 +285,14 @@ def test_the_build_folder_can_be_elsewhere(root: Path, board: Board, tmp_path: P
     (root / "build").rename(tmp_path / "elsewhere")
     assert run(root).status == "stale"
     assert run(root, build=tmp_path / "elsewhere").status == "completed"
+
+
+def test_times_of_a_fresh_copy_of_the_sources_say_nothing_and_hashes_still_do(root: Path, board: Board) -> None:
+    build, copied = root / "build", root.parent / "copied"
+    for name in ("final.xclbin", "insts.bin"):
+        os.utime(build / "d0" / name, ns=(1, 1))
+    write_folder(copied)
+    assert run(copied, build=build).status == "stale"
+    assert run(copied, build=build, dated=False).status == "completed"
+    write_folder(copied, kernel="// regenerated\n")
+    assert run(copied, build=build, dated=False).status == "stale"

@@ -1,6 +1,7 @@
 """Makefile and test.py of the generated folder, without board and tool chain."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -198,6 +199,34 @@ def test_makefile_builds_each_kernel_and_design_once(board: Path, digits: Any) -
     built = [line for line in lines if "aiecc --get-npu-insts --get-xclbin" in line]
     assert len(built) == 1 + len(digits.given.steps)
     assert sum("design.py npu2 >" in line for line in lines) == len(built)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_a_build_that_fails_leaves_nothing_that_looks_built_from_the_new_sources(board: Path) -> None:
+    shutil.rmtree(board / "build")
+    tools = board.parent / "tools"
+    (tools / "bin").mkdir(parents=True)
+    scripts = {"bin/clang++": 'while [ "$1" != -o ]; do shift; done; touch "$2"', "python": "echo module"}
+    scripts["aiecc"] = f"touch insts.bin; [ ! -e {tools}/fails ] || exit 1; echo built > final.xclbin"
+    for name, text in scripts.items():
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    variables = [f"PYTHON={tools}/python", f"AIECC={tools}/aiecc", "MLIR_AIE_DIR=aie", f"PEANO_INSTALL_DIR={tools}"]
+    command = ["make", "-s", "-C", str(board), *variables, "all"]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    built = board / "build/d0"
+    link = (built / "sources.sha256").read_text()
+    assert " generated.json\n" in link
+    assert " d0/design.py\n" in link
+    assert (built / "final.xclbin").is_file()
+    (tools / "fails").touch()
+    design = board / "d0/design.py"
+    design.write_text(design.read_text() + "# edited\n")
+    later = (built / "final.xclbin").stat().st_mtime_ns + 10**9
+    os.utime(design, ns=(later, later))
+    assert subprocess.run(command, check=False, capture_output=True).returncode != 0
+    assert not (built / "final.xclbin").exists()
+    assert not (built / "sources.sha256").exists()
 
 
 def test_readme_says_what_is_not_in_it(board: Path) -> None:

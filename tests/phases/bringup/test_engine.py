@@ -156,3 +156,35 @@ def test_evidence_says_what_was_not_compared_and_what_is_uniform() -> None:
     assert step.evidence.uncompared == ()  # a backend that sees no fifo is asked for outputs alone
     assert step.evidence.elements == 8
     assert step.evidence.canary_sha256 == "c"
+
+
+def absent(*jobs: str) -> Callable[[Job], Outcome]:
+    def script(job: Job) -> Outcome:
+        gone = f"{job.kind} {job.name.rpartition('_')[2]}" in jobs
+        return Outcome(status="absent", text="no recording of this job") if gone else DONE
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("gone", "jobs"),
+    [
+        (("stage a", "stage b"), ["stage a", "stage b", "dispatch d0"]),
+        (("stage b",), ["stage a", "stage b", "chain a", "dispatch d0"]),
+        (("chain a", "chain b"), ["stage a", "stage b", "chain a", "chain b", "dispatch d0"]),
+    ],
+)
+def test_a_recorded_dispatch_is_judged_where_its_pieces_were_not_recorded(gone: Any, jobs: list[str]) -> None:
+    made, backend = engine(absent(*gone))
+    made.run(TASKS)
+    assert backend.jobs == jobs
+    assert ("dispatch", "d0") in made.exact
+
+
+def test_an_absent_stage_does_not_hide_one_that_is_wrong() -> None:
+    def script(job: Job) -> Outcome:
+        return absent("stage a")(job) if job.name.endswith("_a") else Outcome(status="crash", text="overrun")
+
+    made, backend = engine(script)
+    made.run(TASKS)
+    assert backend.jobs == ["stage a", "stage b"]
