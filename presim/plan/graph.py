@@ -104,14 +104,26 @@ def graph_of(manifest: Manifest, dispatch: Dispatch, vectors: frozenset[str] = f
             remedy="plan a dispatch with where = npu",
         )
         raise RefusedError((problem,))
-    return _Reader(manifest, dispatch, vectors).read()
+    found = _Reader(manifest, dispatch, vectors).read()
+    if several := _in_several_forms(found.inputs):
+        return _Reader(manifest, dispatch, vectors, several).read()
+    return found
+
+
+def _in_several_forms(inputs: tuple[Value, ...]) -> frozenset[str]:
+    """Tensors that would come in different sequences of objects, while the host holds each once."""
+    first: dict[str, Value] = {}
+    return frozenset(v.tensor for v in inputs if not same_objects(first.setdefault(v.tensor, v).form, v.form))
 
 
 class _Reader:
-    """Reads the ops of a dispatch in order."""
+    """Reads the ops of a dispatch in order; tensors in `fixed` enter in their own shape and no other form."""
 
-    def __init__(self, manifest: Manifest, dispatch: Dispatch, vectors: frozenset[str]) -> None:
+    def __init__(
+        self, manifest: Manifest, dispatch: Dispatch, vectors: frozenset[str], fixed: frozenset[str] = frozenset()
+    ) -> None:
         self.vectors = vectors
+        self.fixed = fixed
         self.dispatch = dispatch
         self.tensors: Mapping[str, Tensor] = manifest.by_name()
         self.forms = Forms(manifest)
@@ -244,7 +256,7 @@ class _Reader:
         value, shape = self.values[name], self.tensors[name].shape
         if same_objects(value.form, shape):
             return value
-        if value.tensor in self.dispatch.inputs:
+        if value.tensor in self.dispatch.inputs and value.tensor not in self.fixed:
             return Value(tensor=value.tensor, form=shape)
         if name not in self.moved:
             op = self.makers[name]

@@ -52,6 +52,27 @@ def test_the_host_brings_its_tensors_in_any_form() -> None:
     exact(imported)
 
 
+@pytest.mark.parametrize(("shape", "form"), [((2, 16, 6), (2, 96)), ((1, 8, 3, 4), (1, 96)), ((2, 32), (1, 64))])
+@pytest.mark.parametrize("moved_first", [True, False])
+def test_the_host_brings_a_tensor_in_one_form_where_two_are_read(
+    shape: tuple[int, ...], form: tuple[int, ...], moved_first: bool
+) -> None:
+    net = Net(shape)
+
+    def moved() -> str:
+        return net.rounded("Relu", [net.rounded("Reshape", [net.x, net.const(form, np.int64)])])
+
+    def plain() -> str:
+        return net.rounded("Relu", [net.x], 2.0**-3)
+
+    calls = (moved, plain) if moved_first else (plain, moved)
+    imported = net.done(*(call() for call in calls))
+    found = graph(imported)
+    assert [v.form for v in found.inputs] == [shape]
+    assert sorted(n.kind for n in found.nodes) == ["relu", "relu", "reshape"]
+    exact(imported)
+
+
 def test_the_host_takes_its_tensors_in_any_form() -> None:
     net = Net((1, 8, 3, 4))
     imported = net.done(net.node("Flatten", [net.rounded("Relu", [net.x])], axis=1))
