@@ -13,7 +13,7 @@ from phases import cli
 
 COMMANDS: Final = (
     "status", "check", "diff", "explain", "waive", "oracle", "compare", "repro", "topology", "draw", "probe",
-    "equivalence", "lint-generated", "presim-design", "ab",
+    "equivalence", "lint-generated", "presim-design", "kernel-signature", "ab",
 )  # fmt: skip
 
 EPILOG = """\b

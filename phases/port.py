@@ -21,6 +21,7 @@ Writing, as phase 1 does it::
 and does not write now is removed; files of other phases stay; files that the port does not list are never touched.
 """
 
+import os
 import secrets
 import signal
 import threading
@@ -40,6 +41,7 @@ from phases.lock import held_here, port_lock
 from phases.record import PortInfo
 from phases.state import (
     JOURNAL,
+    KERNELS,
     PORT_TOML,
     STATE,
     WAIVERS_TOML,
@@ -52,6 +54,7 @@ from phases.state import (
 )
 
 MAX_PERSON_FILE_BYTES: Final = 1 << 20
+MAX_PERSON_FILES: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,27 +107,61 @@ def open_port(root: Path) -> Port:
 def read_person(root: Path, names: tuple[str, ...] = (PORT_TOML, WAIVERS_TOML)) -> dict[str, bytes]:
     """The person's own files as they are now; absent ones are left out.
 
+    Args:
+        root: the port.
+        names: files, and folders (`kernels/`) that are read with everything in them.
+
     Raises:
-        RefusedError: one is a link, no regular file, unreadable or above 1 MiB.
+        RefusedError: one is a link, no regular file, unreadable, above 1 MiB, or has a name that a port cannot list;
+            a folder holds too many.
     """
     found: dict[str, bytes] = {}
     problems = []
     for name in names:
-        try:
-            if sha256_of(root, name) is None:
+        for one in _inside(root, name) if name.endswith("/") else (name,):
+            try:
+                data = _person_file(root, one)
+            except (UnsafePathError, ValueError, OSError) as error:
+                problems.append(Problem(code="PORT-PERSON-FILE", where=str(root / one), what=str(error)))
                 continue
-            with (root / name).open("rb") as file:
-                data = file.read(MAX_PERSON_FILE_BYTES + 1)
-        except (UnsafePathError, OSError) as error:
-            problems.append(Problem(code="PORT-PERSON-FILE", where=str(root / name), what=str(error)))
-            continue
-        if len(data) > MAX_PERSON_FILE_BYTES:
-            limit = f"at most {MAX_PERSON_FILE_BYTES} bytes"
-            problems.append(Problem(code="PORT-PERSON-FILE", where=str(root / name), what="too large", expected=limit))
-        found[name] = data
+            if data is not None and len(data) > MAX_PERSON_FILE_BYTES:
+                limit = f"at most {MAX_PERSON_FILE_BYTES} bytes"
+                where = str(root / one)
+                problems.append(Problem(code="PORT-PERSON-FILE", where=where, what="too large", expected=limit))
+            elif data is not None:
+                found[one] = data
+    if len(found) > MAX_PERSON_FILES:
+        limit, got = f"at most {MAX_PERSON_FILES}", str(len(found))
+        what = "too many files"
+        problems.append(Problem(code="PORT-PERSON-FILE", where=str(root), what=what, expected=limit, got=got))
     if problems:
         raise RefusedError(tuple(problems))
     return found
+
+
+def _person_file(root: Path, name: str) -> bytes | None:
+    """The content of a file, one byte more than is allowed at most; None where there is none."""
+    check_name(name)
+    if sha256_of(root, name) is None:
+        return None
+    if f"{name}/" == KERNELS:
+        msg = f"{name} is no folder"
+        raise UnsafePathError(msg)
+    with (root / name).open("rb") as file:
+        return file.read(MAX_PERSON_FILE_BYTES + 1)
+
+
+def _inside(root: Path, folder: str) -> list[str]:
+    """Names of everything in a folder of the port that is no folder itself; a link is a name, never followed."""
+    found: list[str] = []
+    if (root / folder.rstrip("/")).is_symlink() or (root / folder).is_file():
+        return [folder.rstrip("/")]
+    for place, folders, files in os.walk(root / folder):
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        found += [(Path(place) / name).relative_to(root).as_posix() for name in (*files, *links)]
+        if len(found) > MAX_PERSON_FILES:
+            break
+    return sorted(found)
 
 
 @contextmanager

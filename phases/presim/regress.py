@@ -1,5 +1,7 @@
 """The standing regression suite of a port: every stage alone, as stored, against the oracle.
 
+Then once more with each twin that a person wrote for one of its ops (`phases.presim.twins`).
+
 `regress/test_stages.py` in a port calls these functions and nothing else, so that a newer tool tests an old port.
 """
 
@@ -7,11 +9,14 @@ import functools
 from pathlib import Path
 from typing import Final
 
+from bringup.execute.task import HostTask
+from bringup.kernels.custom import Custom
 from manifest.errors import PortError
 from phases.port import open_port
-from phases.presim.simulation import Bench, bench_of, run_piece
+from phases.presim.simulation import Bench, bench_of, expected_of, run_piece
 from phases.presim.source import Read, different_inputs, read_source, target_tensors
 from phases.presim.stages import Unit, cut, units_of
+from phases.presim.twins import person_kernels, twin_results
 from presim.design_io import DESIGN_FILE, design_from_json
 
 TEST_FILE: Final = "regress/test_stages.py"
@@ -78,19 +83,31 @@ class Suite:
             bench = bench_of(design, source.manifest, source.arrays, tensors, inputs)
             self.places |= {unit.name: (bench, unit) for unit in units_of(design, source.manifest)}
 
-    def failure(self, stage: str) -> str:
-        """What is wrong with a stage in one line, "" where it is exact."""
+    def failure(self, stage: str, custom: Custom | None = None) -> str:
+        """What is wrong with a stage in one line, "" where it is exact, also with the person's twins in it."""
         if stage not in self.places:
             return f"the design has no stage {stage!r}"
         bench, unit = self.places[stage]
         if not unit.workers:
             return f"no worker computes stage {stage!r}"
-        run = run_piece(bench, cut(bench.design, unit.workers, self.manifest, bench.counts))
+        piece = cut(bench.design, unit.workers, self.manifest, bench.counts)
+        run = run_piece(bench, piece)
         if not run.result.sound:
             return run.result.text
         if run.uncompared or not any(run.result.compared.values()):
             return f"not everything was compared: {', '.join(run.uncompared) or 'nothing was'}"
-        return ""
+        if custom is None or not custom.twins:
+            return ""
+        row = bench.streams[0]
+        task = HostTask(
+            name=stage,
+            design=piece.design,
+            arrays=bench.constants,
+            inputs=({name: row[name] for name in piece.fed},),
+            fifos=(expected_of(piece.design, row),),
+            schedules=0,
+        )
+        return "; ".join(result.line() for result in twin_results(task, custom) if not result.exact)
 
 
 def stages(port: Path) -> tuple[str, ...]:
@@ -101,7 +118,9 @@ def stages(port: Path) -> tuple[str, ...]:
 def failure(port: Path, stage: str) -> str:
     """What is wrong with a stage of a port, or with the port, in one line; "" = nothing."""
     try:
-        return _suite(port.resolve()).failure(stage)
+        suite = _suite(port.resolve())
+        designs = [bench.design for bench, _ in suite.places.values()]
+        return suite.failure(stage, person_kernels(port, list({d.dispatch: d for d in designs}.values())))
     except PortError as error:
         return str(error)
 
