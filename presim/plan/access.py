@@ -127,7 +127,12 @@ def _rows_to_one(g: Geometry) -> tuple[Firing, ...]:
 
 
 def _places(source: Shape, target: Shape) -> list[int]:
-    """Object of an operand for each object of the result, by broadcasting of the axes that count objects."""
+    """Object of an operand for each object of the result, by broadcasting of the axes that count objects.
+
+    As many objects on both sides are the same sequence, also where the forms have other axes.
+    """
+    if object_count(source) == object_count(target):
+        return list(range(object_count(target)))
     outer = _outer(target)
     own = (1,) * (len(outer) - len(_outer(source))) + _outer(source)
     strides = [0 if n == 1 else math.prod(own[i + 1 :]) for i, n in enumerate(own)]

@@ -240,7 +240,8 @@ class _Reader:
         """Kernel type and inputs, in forms that it takes."""
         if kind == "gemm" and op.name not in self.vectors and self.takes_rows(op, names[0]):
             return "gemm_rows", (self.values[names[0]],)
-        return kind, tuple(self.natural(n) for n in names)
+        by_axes = kind == "concat" or len({object_count(self.tensors[n].shape) for n in names}) > 1
+        return kind, tuple(self.natural(n, by_axes=by_axes) for n in names)
 
     def takes_rows(self, op: Op, name: str) -> bool:
         """Whether a dense layer gets the rows of an image that a Flatten stands in front of."""
@@ -251,10 +252,15 @@ class _Reader:
         source = self.tensors[maker.inputs[0]].shape
         return maker.type in ("Flatten", "Reshape") and source == form and form[0] == self.tensors[name].shape[0]
 
-    def natural(self, name: str) -> Value:
-        """The tensor in objects of its own shape; moved there by a node where it does not flow so."""
+    def natural(self, name: str, *, by_axes: bool = False) -> Value:
+        """The tensor in objects of its own shape; moved there by a node where it does not flow so.
+
+        Args:
+            name: of the tensor.
+            by_axes: the op tells objects apart by the axes of the shape, so that the same sequence is not enough.
+        """
         value, shape = self.values[name], self.tensors[name].shape
-        if same_objects(value.form, shape):
+        if value.form == shape or (not by_axes and same_objects(value.form, shape)):
             return value
         if value.tensor in self.dispatch.inputs and value.tensor not in self.fixed:
             return Value(tensor=value.tensor, form=shape)

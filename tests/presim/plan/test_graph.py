@@ -73,6 +73,29 @@ def test_the_host_brings_a_tensor_in_one_form_where_two_are_read(
     exact(imported)
 
 
+@pytest.mark.parametrize("forms", [((2, 3, 8), (6, 8)), ((6, 8), (1, 6, 8)), ((1, 1, 8), (1, 8)), ((1, 6, 8), (6, 8))])
+@pytest.mark.parametrize("from_host", [True, False])
+@pytest.mark.parametrize("reader", ["relu", "mul", "dense", "add", "broadcast", "join"])
+def test_readers_of_a_view_of_another_rank(
+    reader: str, from_host: bool, forms: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    net = Net(forms[0])
+    source = net.x if from_host else net.rounded("Relu", [net.x])
+    view = net.rounded("Reshape", [source, net.const(forms[1], np.int64)])
+    if reader in ("relu", "mul"):
+        imported = net.done(
+            net.rounded("Relu", [view]) if reader == "relu" else net.rounded("Mul", [view, net.const(0.5)])
+        )
+    elif reader == "dense":
+        imported = net.done(net.dense(view, 8, 5))
+    else:
+        shape = (4, *forms[1][-2:]) if reader == "broadcast" else forms[1]
+        other = net.qdq(net.input("z", shape), 2.0**-4)
+        options = {"axis": 0} if reader == "join" else {}
+        imported = net.done(net.rounded("Concat" if reader == "join" else "Add", [view, other], **options))
+    exact(imported)
+
+
 def test_the_host_takes_its_tensors_in_any_form() -> None:
     net = Net((1, 8, 3, 4))
     imported = net.done(net.node("Flatten", [net.rounded("Relu", [net.x])], axis=1))
