@@ -147,4 +147,5 @@ def outputs_alive(e: BringupEvidence) -> Finding:
         return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=tuple(name for _, name in dead))
     if {s.dispatch for s in whole} != set(e.dispatches):
         return Finding(verdict=Verdict.NOT_RUN, summary="not every dispatch was compared", figures=figures)
-    return Finding(verdict=Verdict.PASS, summary=f"outputs of {len(whole)} dispatches are alive", figures=figures)
+    summary = f"outputs of {len(whole)} runs of dispatches are alive"
+    return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)

@@ -11,7 +11,7 @@ import pytest
 from bringup.model import DeviceIdentity, Job, Outcome, Unavailable
 from phases.bringup.engine import Engine, Site, judged
 from phases.bringup.tasks import Task
-from presim.design import Design
+from presim.design import Design, Endpoint, Fifo
 
 Row = Mapping[str, np.ndarray[Any, Any]]
 NOTHING = Design(dispatch="d0", device="npu2", workers=(), fifos=())
@@ -156,6 +156,26 @@ def test_evidence_says_what_was_not_compared_and_what_is_uniform() -> None:
     assert step.evidence.uncompared == ()  # a backend that sees no fifo is asked for outputs alone
     assert step.evidence.elements == 8
     assert step.evidence.canary_sha256 == "c"
+
+
+@pytest.mark.parametrize(("compared", "missing"), [({}, ()), ({"f": 4}, ("g",)), ({"f": 4, "g": 4}, ())])
+def test_fifos_that_a_device_cannot_show_are_not_asked_of_it_whatever_its_outputs_are_called(
+    compared: Any, missing: tuple[str, ...]
+) -> None:
+    fifos = tuple(
+        Fifo(
+            name=name,
+            dtype="int8",
+            shape=(4,),
+            producer=Endpoint(actor="w"),
+            consumers=(Endpoint(actor="host", kind="shim"),),
+        )
+        for name in ("f", "g", "y")
+    )
+    made, _ = engine(lambda _: replace(DONE, compared=compared))
+    step = made.one(replace(TASKS[4], carried=("f", "g", "y"), design=replace(NOTHING, fifos=fifos)))
+    assert step.evidence.status == "completed"
+    assert step.evidence.uncompared == missing
 
 
 def absent(*jobs: str) -> Callable[[Job], Outcome]:
