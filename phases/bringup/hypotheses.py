@@ -83,7 +83,7 @@ def tensor_causes(want: Array, got: Array) -> tuple[Cause, ...]:
 
 
 def part_of(want: Array, got: Array) -> str:
-    """In words, the one place of an axis that everything that differs has in common; "" = there is none.
+    """In words, the places of an axis beside each other that hold everything that differs; "" = it is everywhere.
 
     Args:
         want: (F, *shape), target values.
@@ -92,8 +92,11 @@ def part_of(want: Array, got: Array) -> str:
     wrong = np.argwhere(want != got)
     for axis in range(1, want.ndim):
         places = np.unique(wrong[:, axis])
-        if want.shape[axis] > 1 and places.size == 1:
-            return f"index {int(places[0])} of axis {axis - 1} alone differs, in {len(wrong)} of {want.size} elements"
+        first, last = int(places[0]), int(places[-1])
+        if places.size == last - first + 1 and 2 * places.size <= want.shape[axis]:
+            where = f"index {first}" if first == last else f"indices {first} to {last}"
+            verb = "differs" if first == last else "differ"
+            return f"{where} of axis {axis - 1} alone {verb}, in {len(wrong)} of {want.size} elements"
     return ""
 
 
@@ -151,6 +154,11 @@ def _codes(want: Array, got: Array) -> Iterator[Cause]:
         if not np.array_equal(predicted, want):
             text = f"codes {bound} {limit[0]} instead of {limit[1]} (clamp)"
             yield _cause("clamp", text, predicted, got)
+    wrong = want != got
+    values = np.unique(got[wrong])
+    if values.size == 1 and np.unique(want[wrong]).size > 1:
+        text = f"what differs is {values[0]} in {int(wrong.sum())} places (never written, or cut off)"
+        yield _cause("uniform", text, np.where(wrong, values[0], want), got)
     steps, counts = np.unique(got.astype(np.int64) - want.astype(np.int64), return_counts=True)
     step = int(steps[np.argmax(counts)])
     if step:

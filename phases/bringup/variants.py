@@ -58,7 +58,7 @@ def variants_of(
     op = next((o for o in chosen if tensor in o.outputs), chosen[-1] if chosen else None)
     if op is None:
         return
-    for kind, text, changed in (*_requants(op), *_scales(manifest, op), *_pads(op)):
+    for kind, text, changed in (*_requants(op), *_late(op), *_scales(manifest, op), *_pads(op)):
         yield Variant(kind=kind, text=f"op {op.name!r}: {text}", manifest=_with(manifest, changed), arrays=arrays)
     for kind, text, changed_arrays in _constants(manifest, arrays, op):
         yield Variant(kind=kind, text=f"op {op.name!r}: {text}", manifest=manifest, arrays={**arrays, **changed_arrays})
@@ -146,9 +146,6 @@ def _constants(manifest: Manifest, arrays: Arrays, op: Op) -> Iterator[tuple[str
     if key is not None:
         yield "bias", "bias left out", {key: np.zeros_like(arrays[key])}
         yield "bias", "bias added twice", {key: arrays[key] * 2}
-        late = _late(op, arrays[key])
-        if late is not None:
-            yield "bias", "bias added behind the shift", {key: late}
     weights = manifest.by_name()[op.inputs[1]].array
     if weights is not None:
         for text, moved in _orders(arrays[weights], _output_axis(op)):
@@ -164,14 +161,18 @@ def _bias_key(manifest: Manifest, op: Op) -> str | None:
     return (op.bias.target_array if op.bias is not None else None) or own
 
 
-def _late(op: Op, bias: Array) -> Array | None:
-    """A bias that acts as the right one would behind the shift; None where no integer does."""
-    r = op.requant
-    if r is None or set(r.multipliers) != {1} or min(r.shifts) < 0 or (op.bias is not None and op.bias.shifts):
-        return None
-    wide = bias.astype(object) * np.array([1 << s for s in r.shifts], object)
-    limit = np.iinfo(np.int32)
-    return wide.astype(np.int32) if wide.size and limit.min <= wide.min() and wide.max() <= limit.max else None
+def _late(op: Op) -> Iterator[tuple[str, str, Op]]:
+    """The bias added to codes: as if it had been shifted up by what the codes are shifted down."""
+    r, bias = op.requant, op.bias
+    if r is None or bias is None or set(r.multipliers) != {1} or min(r.shifts) < 0 or bias.kind == "rescaled":
+        return
+    before = bias.shifts or (0,)
+    if min(before) < 0 or (len(before) > 1 and len(r.shifts) not in (1, len(before))):
+        return
+    count = max(len(before), len(r.shifts))
+    own, more = (shifts * (count // len(shifts)) for shifts in (before, r.shifts))
+    shifts = tuple(a + b for a, b in zip(own, more, strict=True))
+    yield "bias", "bias added behind the shift", replace(op, bias=replace(bias, kind="shifted", shifts=shifts))
 
 
 def _others(manifest: Manifest, arrays: Arrays, op: Op) -> Iterator[tuple[str, str, Arrays]]:

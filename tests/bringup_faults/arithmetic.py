@@ -99,10 +99,10 @@ ARITHMETIC: Final = (
         cause="bias left out",
     ),
     Fault(
-        id="zero-point-in-dropped",
-        breaks="a convolution takes the codes of its input without their zero point at the border",
+        id="padding-without-zero-point",
+        breaks="what lies outside the image is code 0 where the zero point is -32",
         base="zero points",
-        emitted=edits.kernel("first_conv", ("X_ZERO = -32", "X_ZERO = 0")),
+        emitted=edits.header("conv_mmul.h", "X(C::X_ZERO)", "X(0)"),
         items=("BU005",),
         words=("first",),
         cause="the padding holds code 0, not the zero point of 'xd.q'",

@@ -89,8 +89,8 @@ DESIGNS: Final = (
         breaks="the two branches are given each other's fifo",
         base="branching",
         emitted=edits.design("fn_args=[fifo6_cons0, fifo7_prod,", "fn_args=[fifo7_cons0, fifo6_prod,", where=WHOLE),
-        items=("BU001",),
-        words=("d0", "b2_fc2"),
+        items=("BU007", "BU002"),
+        words=("d0", "'b2_fc1_out_q' has two ends"),
     ),
     Fault(
         id="wrong-kernel-bound",
@@ -105,8 +105,8 @@ DESIGNS: Final = (
         breaks="a worker is given the weights of another one",
         base="branching",
         emitted=edits.design("fifo7_prod, buffer12,", "fifo7_prod, buffer9,", where=WHOLE),
-        items=("BU001",),
-        words=("d0", "b2_fc2"),
+        items=("BU007",),
+        words=("d0", "'b2_fc1_u3a_weights' is given to two Workers"),
     ),
     Fault(
         id="wrong-scalar",

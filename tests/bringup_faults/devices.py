@@ -12,7 +12,7 @@ from tests.bringup_faults.board import Driver
 from tests.bringup_faults.edits import Array
 from tests.bringup_faults.harness import Fault
 
-STAGE: Final = "01_stage_/f/f.1/f.1.0/Conv"
+STAGE: Final = "01_stage_second"
 
 
 def _zeros(data: Array, _: int) -> None:
@@ -80,6 +80,7 @@ DEVICES: Final = (
     Fault(
         id="unknown-device",
         breaks="the driver gives a name that nobody has seen",
+        base="zero points",
         driver=Driver(reported="RyzenAI-npu9"),
         items=("BU012", "BU013"),
         verdict="BLOCKED",
@@ -89,6 +90,7 @@ DEVICES: Final = (
     Fault(
         id="no-device",
         breaks="the driver finds no device",
+        base="zero points",
         driver=Driver(present=False),
         items=("BU012", "BU013"),
         verdict="BLOCKED",
@@ -98,6 +100,7 @@ DEVICES: Final = (
     Fault(
         id="another-device",
         breaks="an npu1 runs what was built for npu2",
+        base="zero points",
         driver=Driver(reported="RyzenAI-npu1"),
         items=("BU012", "BU013"),
         words=("npu2", "RyzenAI-npu1"),
@@ -105,6 +108,7 @@ DEVICES: Final = (
     Fault(
         id="device-timeout",
         breaks="a stage does not come to its end on the device",
+        base="zero points",
         driver=Driver(states={"01_stage": "TIMEOUT"}),
         items=("BU017", "BU013"),
         words=(STAGE, "ERT_CMD_STATE_TIMEOUT"),
@@ -112,6 +116,7 @@ DEVICES: Final = (
     Fault(
         id="device-abort",
         breaks="the driver gives a run up",
+        base="zero points",
         driver=Driver(states={"01_stage": "ABORT"}),
         items=("BU017", "BU013"),
         words=(STAGE, "ERT_CMD_STATE_ABORT"),
@@ -119,6 +124,7 @@ DEVICES: Final = (
     Fault(
         id="device-zeros",
         breaks="every output of the device is zero",
+        base="zero points",
         driver=Driver(spoil=_zeros),
         items=("BU013", "BU010"),
         words=("00_stage", "is 0"),
@@ -127,6 +133,7 @@ DEVICES: Final = (
     Fault(
         id="device-writes-nothing",
         breaks="the device completes and writes nothing",
+        base="zero points",
         driver=Driver(keep=1 << 20),
         items=("BU013", "BU010"),
         words=("00_stage", "was written"),
@@ -134,6 +141,7 @@ DEVICES: Final = (
     Fault(
         id="device-writes-a-part",
         breaks="the last bytes of every output are not written",
+        base="zero points",
         driver=Driver(keep=8),
         items=("BU013",),
         words=("00_stage", "were not written"),
@@ -141,6 +149,7 @@ DEVICES: Final = (
     Fault(
         id="device-repeats-differ",
         breaks="two runs of the same inputs differ in one byte",
+        base="zero points",
         driver=Driver(spoil=_another_each_time),
         items=("BU013",),
         words=("00_stage", "two runs with the same inputs differ"),
@@ -148,6 +157,7 @@ DEVICES: Final = (
     Fault(
         id="device-one-element",
         breaks="one element of every output is wrong",
+        base="zero points",
         driver=Driver(spoil=_one_wrong),
         items=("BU013",),
         words=("00_stage", "expected"),
@@ -155,6 +165,7 @@ DEVICES: Final = (
     Fault(
         id="stale-xclbin",
         breaks="the xclbin was built from another kernel",
+        base="zero points",
         driver=Driver(built=_another_source),
         items=("BU013",),
         words=("00_stage", "built from another kernels/"),
@@ -162,6 +173,7 @@ DEVICES: Final = (
     Fault(
         id="old-xclbin",
         breaks="the xclbin is older than the sources",
+        base="zero points",
         driver=Driver(built=_old),
         items=("BU013",),
         words=("00_stage", "older than the sources"),
@@ -169,6 +181,7 @@ DEVICES: Final = (
     Fault(
         id="no-xclbin",
         breaks="the build left no xclbin",
+        base="zero points",
         driver=Driver(built=_gone),
         items=("BU013",),
         words=("00_stage", "final.xclbin: absent"),
@@ -176,6 +189,7 @@ DEVICES: Final = (
     Fault(
         id="cut-instructions",
         breaks="the instructions are no whole number of words",
+        base="zero points",
         driver=Driver(built=_half_a_word),
         items=("BU013",),
         words=("00_stage", "no whole number of instruction words"),
@@ -183,6 +197,7 @@ DEVICES: Final = (
     Fault(
         id="recording-of-another-manifest",
         breaks="recordings were made from another manifest",
+        base="zero points",
         recording=_recorded(manifest_sha256="0" * 64),
         items=("BU013",),
         words=("00_stage", "manifest_sha256"),
@@ -190,6 +205,7 @@ DEVICES: Final = (
     Fault(
         id="recording-of-another-device",
         breaks="recordings were made on an npu1",
+        base="zero points",
         recording=_recorded(device_reported="RyzenAI-npu1", device_architecture="aie2"),
         items=("BU012", "BU013"),
         words=("npu2", "RyzenAI-npu1"),
@@ -197,6 +213,7 @@ DEVICES: Final = (
     Fault(
         id="recording-run-once",
         breaks="the board ran every job once",
+        base="zero points",
         recording=_recorded(repeats=1),
         items=("BU013",),
         words=("00_stage", "was run once"),
@@ -204,6 +221,7 @@ DEVICES: Final = (
     Fault(
         id="recording-changed",
         breaks="an array of a recording was changed afterwards",
+        base="zero points",
         recording=_other_array,
         items=("BU012", "BU013"),
         verdict="BLOCKED",
@@ -213,6 +231,7 @@ DEVICES: Final = (
     Fault(
         id="recording-with-a-gap",
         breaks="one stage was not recorded",
+        base="zero points",
         recording=_one_missing,
         items=("BU013",),
         verdict="NOT_RUN",

@@ -55,6 +55,18 @@ def kernel(part: str, *pairs: tuple[str, str]) -> Emitted:
     return edit
 
 
+def header(name: str, old: str, new: str) -> Emitted:
+    """Other text everywhere in a header."""
+
+    def edit(files: Files) -> Files:
+        path = f"kernels/{name}"
+        text = files.get(path, b"").decode()
+        _replaced(text, old, new, path)
+        return {**files, path: text.replace(old, new).encode()}
+
+    return edit
+
+
 def call(part: str, code: str, *, given: tuple[str, str] = ("", ""), behind: str = "") -> Emitted:
     """Code in front of and behind the call of a kernel's template, which is given another argument."""
 

@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 
 from tests.bringup_faults import edits
-from tests.bringup_faults.arithmetic import CONV
 from tests.bringup_faults.harness import Fault
 
 LAYER: Final = "b2_fc2"
@@ -19,8 +18,9 @@ def _one_value(array: edits.Array) -> edits.Array:
 
 
 def _blocks(array: edits.Array) -> edits.Array:
-    """The first two blocks of output channels."""
-    array[[0, 1]] = array[[1, 0]]
+    """The first two of four blocks of output channels."""
+    blocks = array.reshape(4, -1)
+    blocks[[0, 1]] = blocks[[1, 0]]
     return array
 
 
@@ -122,6 +122,7 @@ STORED: Final = (
     Fault(
         id="stale-weights-on-disk",
         breaks="a packed array of an earlier emission lies in the folder",
+        base="zero points",
         disk=edits.on_disk("d0/weights/003.npy", lambda data: data[:-1] + bytes([data[-1] ^ 1])),
         items=("BU003",),
         words=("d0/weights/003.npy",),
@@ -129,6 +130,7 @@ STORED: Final = (
     Fault(
         id="stale-header-on-disk",
         breaks="a header of an earlier emission lies in the folder; it computes the same",
+        base="zero points",
         disk=edits.on_disk("kernels/port_loops.h", lambda data: data + b"\n"),
         items=("BU003",),
         words=("kernels/port_loops.h",),
@@ -136,20 +138,23 @@ STORED: Final = (
     Fault(
         id="stale-kernel-on-disk",
         breaks="a kernel of an earlier emission lies in the folder; it rounds another way",
-        disk=edits.on_disk(f"{CONV}_conv", lambda data: data.replace(b"conv_even", b"floor")),
+        base="zero points",
+        disk=edits.on_disk("first_conv", lambda data: data.replace(b"conv_even", b"floor")),
         items=("BU003", "BU005"),
-        words=(CONV,),
+        words=("first_conv",),
     ),
     Fault(
         id="stale-golden-on-disk",
         breaks="a golden array of an earlier emission lies in the folder",
-        disk=edits.on_disk("golden/0_y_quantized.npy", lambda data: data[:-1] + bytes([data[-1] ^ 1])),
+        base="zero points",
+        disk=edits.on_disk("golden/0_y", lambda data: data[:-1] + bytes([data[-1] ^ 1])),
         items=("BU003",),
-        words=("d0/golden/0_y_quantized.npy",),
+        words=("d0/golden/0_y",),
     ),
     Fault(
         id="left-over-on-disk",
         breaks="a file that nobody emitted lies in the folder",
+        base="zero points",
         disk=_old_header,
         items=("BU003",),
         words=("kernels/old.h",),

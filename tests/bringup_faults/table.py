@@ -104,8 +104,10 @@ def rows_of(text: str) -> dict[str, str]:
 
 
 def _short(text: str) -> str:
-    """An excerpt; whole hashes are left out."""
+    """An excerpt; hashes and the numbers of lines, which change with every word of a source, are left out."""
     text = re.sub(r"\b[0-9a-f]{64}\b", "...", text)
+    text = re.sub(r"\b([0-9a-f]{12})\b(?=[,) ])", "...", text)
+    text = re.sub(r"(\.(?:cc|h|py)):\d+", r"\1", text)
     return text if len(text) <= EXCERPT else text[: EXCERPT - 3].rsplit(" ", 1)[0] + " ..."
 
 

@@ -68,6 +68,7 @@ WRONG: dict[str, tuple[str, str, Codes]] = {
     "no modes": ("rounding", "modes never set: rounding floor and no saturation", FLOOR_AND_WRAP),
     "zero point": ("zero_point", "zero point of 'y.q' is 1 instead of 0", clamped(rounded(accumulators()) + 1)),
     "offset": ("zero_point", "every code is -7 off", np.clip(RIGHT.astype(np.int64) - 7, -128, 127).astype(np.int8)),
+    "not written": ("uniform", "what differs is 90 in 12 places", np.where(np.arange(N) < 12, RIGHT, 90)),
     "ends early": ("clamp", "codes end at 50 instead of 127", np.minimum(RIGHT, 50)),
     "begins late": ("clamp", "codes begin at -50 instead of -128", np.maximum(RIGHT, -50)),
     "reversed": ("layout", "axis 1 reversed", RIGHT[:, :, ::-1]),
@@ -122,6 +123,8 @@ def test_the_one_place_that_all_differences_share_is_told() -> None:
     got[:, 0, 5] ^= 1
     assert part_of(RIGHT, got) == "index 5 of axis 1 alone differs, in 3 of 48 elements"
     got[0, 0, 6] ^= 1
+    assert part_of(RIGHT, got) == "indices 5 to 6 of axis 1 alone differ, in 4 of 48 elements"
+    got[0, 0, 8] ^= 1
     assert part_of(RIGHT, got) == ""
 
 
