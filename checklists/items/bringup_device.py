@@ -3,6 +3,7 @@
 from bringup.evidence import BringupEvidence
 from checklists.items.bringup_steps import (
     DEVICE,
+    MIN_REPEATS,
     chain_exact,
     dispatches_exact,
     handoff_exact,
@@ -75,6 +76,10 @@ def device_runs(e: BringupEvidence) -> Finding:
     if odd:
         summary = f"{quoted(odd[0].name)}: the driver says {quoted(odd[0].driver_status)}, expected {COMPLETED}"
         return Finding(verdict=Verdict.FAIL, summary=summary, subjects=tuple(s.name for s in odd))
+    once = [s for s in steps_of(e, DEVICE) if s.status == "mismatch" and s.driver_status and s.schedules < MIN_REPEATS]
+    if once:
+        subjects = tuple(s.name for s in once)
+        return Finding(verdict=Verdict.FAIL, summary=f"{quoted(once[0].name)}: {once[0].text}", subjects=subjects)
     silent = [s.name for s in steps_of(e, DEVICE) if s.kind != "handoff" and not s.driver_status]
     if silent:
         return Finding(verdict=Verdict.NOT_RUN, summary=f"no driver status on record: {listed(silent)}")

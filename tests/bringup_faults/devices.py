@@ -151,7 +151,7 @@ DEVICES: Final = (
         breaks="two runs of the same inputs differ in one byte",
         base="zero points",
         driver=Driver(spoil=_another_each_time),
-        items=("BU013",),
+        items=("BU017", "BU013"),
         words=("00_stage", "two runs with the same inputs differ"),
     ),
     Fault(

@@ -160,3 +160,12 @@ def test_recorded_steps_count_for_the_device_and_are_called_recorded() -> None:
 def test_steps_are_kept_apart_by_kind() -> None:
     extra = step("stage", "conv", 20, parts=("conv",), added="conv")
     assert host_dispatches(replace(GOOD, steps=(extra,))).verdict is Verdict.NOT_RUN
+
+
+@pytest.mark.parametrize(("schedules", "verdict"), [(0, Verdict.FAIL), (1, Verdict.FAIL), (2, Verdict.PASS)])
+def test_runs_that_do_not_agree_are_told_apart_from_wrong_ones(schedules: int, verdict: Verdict) -> None:
+    """A wrong result that came twice alike is for the items that compare with the oracle."""
+    text = "two runs with the same inputs differ in tensor 'y'"
+    finding = device_runs(changed(GOOD, 6, status="mismatch", text=text, schedules=schedules))
+    assert finding.verdict is verdict
+    assert (text in finding.summary) is (verdict is Verdict.FAIL)
