@@ -47,6 +47,8 @@ class CandidateEvidence:
         verdict: of its simulation against the oracle.
         accepted: on the front, or the winner.
         reason: why not, "" where it is.
+        turn: of the search, each with a ranking of its own; 0 = the whole design was changed.
+        rank: of the group in that ranking, 1 = contributes most; 0 = the whole design was changed.
     """
 
     name: str
@@ -60,6 +62,8 @@ class CandidateEvidence:
     verdict: str
     accepted: bool
     reason: str
+    turn: int = 0
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +157,6 @@ class OptimizeEvidence:
         goal: latency, throughput or tiles.
         dispatches: those on the array.
         ablation: rows of all dispatches.
-        effort: (group, candidates that work on it).
         candidates: every design that was tried.
         before: the design of the port.
         after: the winner; None = nothing better was found, which is a result.
@@ -176,7 +179,6 @@ class OptimizeEvidence:
     goal: str
     dispatches: tuple[str, ...]
     ablation: tuple[AblationEvidence, ...]
-    effort: tuple[tuple[str, int], ...]
     candidates: tuple[CandidateEvidence, ...]
     before: ArmEvidence | None
     after: ArmEvidence | None

@@ -20,7 +20,7 @@ def ablation(group: str, cycles: int, rank: int) -> AblationEvidence:
     )
 
 
-def candidate(name: str, group: str, *, accepted: bool, reason: str = "") -> CandidateEvidence:
+def candidate(name: str, group: str, *, accepted: bool, reason: str = "", rank: int = 0) -> CandidateEvidence:
     """A candidate that is equal to the oracle."""
     return CandidateEvidence(
         name=name,
@@ -34,6 +34,8 @@ def candidate(name: str, group: str, *, accepted: bool, reason: str = "") -> Can
         verdict="completes",
         accepted=accepted,
         reason=reason,
+        turn=int(rank > 0),
+        rank=rank,
     )
 
 
@@ -61,10 +63,9 @@ def good_optimize() -> OptimizeEvidence:
         goal="throughput",
         dispatches=("d0",),
         ablation=(ablation("conv", 600, 1), ablation("gemm", 100, 2)),
-        effort=(("conv", 2), ("gemm", 2)),
         candidates=(
-            candidate("c1", "conv", accepted=True),
-            candidate("c2", "gemm", accepted=False, reason="slower"),
+            candidate("c1", "conv", accepted=True, rank=1),
+            candidate("c2", "gemm", accepted=False, reason="slower", rank=2),
         ),
         before=arm("before", tiles=3, interval=1000, latency=1200),
         after=arm("after", tiles=4, interval=999, latency=1200),

@@ -41,24 +41,29 @@ def ablation_ranked(e: OptimizeEvidence) -> Finding:
 
 
 def effort_follows(e: OptimizeEvidence) -> Finding:
-    """No group got more candidates than the one that contributes most to the interval of its dispatch.
+    """Work on single groups went down the ranking: in every turn the one that contributes most comes first.
 
-    FAIL names the group that did. NOT_RUN where there is no ranking or no candidate. NOT_APPLICABLE where no dispatch
-    runs on the array, with their number.
+    Each turn ranks the best design so far anew. FAIL names a candidate that works on a group before one that
+    contributes more, or on a group that has no rank. NOT_RUN where there is no ranking or no candidate. NOT_APPLICABLE
+    where no candidate works on a single group, with their number, and where no dispatch runs on the array.
     """
     if not e.dispatches:
         return no_dispatch(e)
     if not e.ablation or not e.candidates:
         return not_run("there is no ranking or no candidate to judge the effort by")
-    effort = dict(e.effort)
-    tops = {r.group for r in e.ablation if r.rank == 1}
-    most = max((effort.get(g, 0) for g in tops), default=0)
-    figures: FigureTable = {f"candidates for {g}": n for g, n in e.effort}
-    above = [g for g, n in e.effort if g and g not in tops and n > most]
-    if above:
-        summary = f"group {quoted(above[0])} got {effort[above[0]]} candidates, the one that contributes most {most}"
-        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=tuple(above))
-    summary = f"{len(e.candidates)} candidates; the groups that contribute most got {most}"
+    single = [c for c in e.candidates if c.group]
+    figures: FigureTable = {"candidates": len(e.candidates), "on_single_groups": len(single)}
+    for candidate in single:
+        figures[f"candidates for {candidate.group}"] = len([c for c in single if c.group == candidate.group])
+    if not single:
+        summary = f"{len(e.candidates)} candidates change the whole design: 0 work on a single group"
+        return Finding(verdict=Verdict.NOT_APPLICABLE, summary=summary, figures=figures)
+    wrong = [c for c in single if c.rank < 1 or c.turn < 1]
+    wrong += [b for a, b in pairwise(single) if (a.turn, a.rank) > (b.turn, b.rank)]
+    if wrong:
+        summary = f"candidate {quoted(wrong[0].name)} works on {quoted(wrong[0].group)} out of the order of the ranking"
+        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=tuple(c.name for c in wrong))
+    summary = f"{len(single)} of {len(e.candidates)} candidates work on single groups, down the ranking of each turn"
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
 
 

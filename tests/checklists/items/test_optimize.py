@@ -22,7 +22,6 @@ SIMULATED = replace(GOOD, before=replace(BEFORE, basis="simulated"), after=repla
 NOTHING = replace(
     SIMULATED,
     ablation=(),
-    effort=(),
     candidates=(),
     before=None,
     after=None,
@@ -104,11 +103,22 @@ def test_OP001_names_a_dispatch_without_one() -> None:
     assert finding.subjects == ("d1",)
 
 
-def test_OP002_more_effort_elsewhere_fails_and_the_same_does_not() -> None:
-    finding = item("OP002")(replace(GOOD, effort=(("conv", 2), ("gemm", 3))))
+def test_OP002_work_down_the_ranking_passes_and_up_it_fails() -> None:
+    first, second = GOOD.candidates
+    finding = item("OP002")(replace(GOOD, candidates=(second, first)))
     assert finding.verdict is Verdict.FAIL
-    assert "gemm" in finding.summary
-    assert verdict("OP002", replace(GOOD, effort=(("conv", 2), ("gemm", 2), ("", 9)))) is Verdict.PASS
+    assert "conv" in finding.summary
+    later = replace(first, turn=2)
+    assert verdict("OP002", replace(GOOD, candidates=(second, later))) is Verdict.PASS
+    assert verdict("OP002", replace(GOOD, candidates=(first, replace(second, rank=1)))) is Verdict.PASS
+
+
+def test_OP002_a_group_without_a_rank_fails_and_whole_designs_do_not_count() -> None:
+    first, second = GOOD.candidates
+    assert verdict("OP002", replace(GOOD, candidates=(first, replace(second, rank=0)))) is Verdict.FAIL
+    whole = candidate("c0", "", accepted=True)
+    assert verdict("OP002", replace(GOOD, candidates=(whole,))) is Verdict.NOT_APPLICABLE
+    assert item("OP002")(replace(GOOD, candidates=(whole,))).figures["on_single_groups"] == 0
 
 
 @pytest.mark.parametrize("fields", [{"mismatches": 1}, {"elements": 0}, {"verdict": "wrong_data"}])
