@@ -62,11 +62,13 @@ class Pass:
     deviating: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def target(self, manifest: Manifest) -> TargetDeviation | None:
-        """The deviation of the target arithmetic, None where nothing ran."""
+        """The deviation of the target arithmetic, tensors in the order of the graph; None where nothing ran."""
         if not self.samples:
             return None
         op_of = {name: op.name for op in manifest.ops for name in op.outputs}
-        rows = tuple((name, op_of.get(name, ""), *self.deviating[name]) for name in sorted(self.deviating))
+        order = {name: place for place, name in enumerate(op_of)}
+        names = sorted(self.deviating, key=lambda name: (order.get(name, len(order)), name))
+        rows = tuple((name, op_of.get(name, ""), *self.deviating[name]) for name in names)
         total = sum(count for count, _ in self.deviating.values())
         return TargetDeviation(samples=self.samples, elements=self.elements, deviating=total, tensors=rows)
 

@@ -105,7 +105,8 @@ class Naive(Products, Pools):
             v = v if math.isinf(low) else np.maximum(v, as_object(low))
             return v if math.isinf(high) else np.minimum(v, as_object(high))
 
-        return self.passed(op, self.real(op.inputs[0]), clamp)
+        folded = self.target and op.requant is not None
+        return self.passed(op, self.real(op.inputs[0]), (lambda v: v) if folded else clamp)
 
     def reshape(self, op: Op) -> Array:
         shape = self.tensors[op.outputs[0]].shape

@@ -8,7 +8,7 @@ import pytest
 from manifest.errors import RefusedError
 from manifest.model import Dispatch, Manifest
 from oracle.run import Oracle
-from phases.baseline.passes import HandOff, lost_tensors, run_dispatches
+from phases.baseline.passes import HandOff, Pass, lost_tensors, run_dispatches
 from tests.qdq_models import Sketch, feeds_for
 
 
@@ -50,6 +50,14 @@ def test_a_tensor_that_is_not_handed_on_is_named_and_what_lies_behind_it_differs
     hand_off = HandOff()
     hand_off.add({"y": oracle.run(feeds)["y"]}, left, ["y"])
     assert (hand_off.elements, hand_off.mismatches) == (8, 8)
+
+
+def test_the_first_deviating_tensor_is_the_first_of_the_graph() -> None:
+    manifest, _ = two_layers()
+    found = Pass(samples=1, elements=12, deviating={"a.q": (4, 1), "xd.q": (3, 2)}).target(manifest)
+    assert found is not None
+    assert [row[0] for row in found.tensors] == ["xd.q", "a.q"]
+    assert found.deviating == 7
 
 
 def test_exact_values_beyond_int64_are_handed_on_too() -> None:

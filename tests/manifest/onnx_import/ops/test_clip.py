@@ -30,6 +30,18 @@ def test_between_dequantize_and_quantize(low: Any, high: Any, scale: float) -> N
     assert set(op.attributes) == {"minimum", "maximum"}
 
 
+@pytest.mark.parametrize(("low", "high"), [(-0.7, 0.9), (-0.7, None), (None, 0.9)])
+def test_a_multiplier_that_is_proved_with_the_limits_on_codes_alone(low: Any, high: Any) -> None:
+    s = Sketch()
+    x = s.qdq(s.input("x", (1, 64)), 0.14181096851825714, 127, np.uint8, out="a")
+    bounds = ["" if end is None else s.const(end) for end in (low, high)]
+    c = s.node("Clip", [x, *bounds], "c", name="clip")
+    s.output(s.qdq(c, 0.017631743103265762, 127, np.uint8, out="y"), (1, 64))
+    requant = op_of(assert_exact(s, count=16).manifest, "Clip").requant
+    assert requant is not None
+    assert requant.proof
+
+
 def test_the_bounds_are_folded_into_the_range_of_codes() -> None:
     requant = op_of(clip(-1.0, 6.3).load().manifest, "Clip").requant
     assert requant is not None
