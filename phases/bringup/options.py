@@ -81,7 +81,7 @@ def resolve(arguments: Arguments, port: Port, *, today: date | None = None) -> B
         UpstreamError: `options/bringup.json` was tampered with.
     """
     day = today or date.today()
-    last = _last(port)
+    last = last_options(port)
     given = {"backend": arguments.backend, "level": arguments.level, "schedules": arguments.schedules}
     asked: dict[str, Any] = {name: last[name] if value is None else value for name, value in given.items()}
     person = read_person(port.root, phase_named("bringup").reads)
@@ -124,7 +124,7 @@ def _recordings(backend: str, folder: Path | None) -> tuple[Problem, ...]:
     return ()
 
 
-def _last(port: Port) -> dict[str, Any]:
+def last_options(port: Port) -> dict[str, Any]:
     """What the last run was asked, or the defaults."""
     if OPTIONS not in port.state.files:
         return dict(DEFAULTS)

@@ -13,10 +13,11 @@ from rich.console import Console
 
 from bringup.backends import BackendOptions, HostBackend
 from bringup.evidence import MemoryRow
+from manifest.errors import UnavailableError
 from manifest.io import is_canonical
 from phases import runner
 from phases.__main__ import main as phases_main
-from phases.bringup import collect
+from phases.bringup import collect, options, recheck
 from phases.bringup.__main__ import main
 from phases.bringup.options import BringupOptions
 from phases.bringup.run import run
@@ -161,3 +162,16 @@ def test_an_overflow_fails_with_a_split_that_the_next_plan_follows(
     (design,) = json.loads((port / "design.json").read_bytes())
     assert any(s["op"] == "/f/f.6/Gemm" and s["parts"] == 2 for s in design["splits"])
     assert any("65537 of 65536" in rule for rule in design["rules"])
+
+
+@pytest.mark.parametrize("backend", ["replay", "xrt"])
+def test_what_a_device_showed_is_not_computed_anew_without_it(
+    three: Path, tmp_path: Path, backend: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "recorded").mkdir()
+    asked = {"backend": backend, "level": "hardware", "schedules": 3}
+    for module in (recheck, options):
+        monkeypatch.setattr(module, "last_options", lambda _: asked)
+    monkeypatch.setattr(recheck, "run", lambda *_, **__: pytest.fail("it was run"))
+    with pytest.raises(UnavailableError, match="recordings" if backend == "replay" else "pyxrt"):
+        recheck.differences(three, tmp_path / "digits_cnn.port")
