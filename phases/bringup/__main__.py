@@ -23,6 +23,10 @@ Every backend begins with the host: the emitted sources are compiled with saniti
 dataflow. `host` stops there; without `--level host` its hardware items stay BLOCKED and the exit code is 4.
 
 \b
+kernels/<op>/kernel.cc and twin.py in PORT stand for the emitted kernel of an op and for the simulator's: your code, run
+on this machine. `python -m phases kernel-signature PORT` prints the names.
+
+\b
 Exit codes:
   0  the gate is PASS at the level that was asked for
   1  the gate is FAIL or NOT_RUN; everything was written

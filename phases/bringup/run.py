@@ -27,6 +27,7 @@ from phases.exit_codes import GATE_NOT_PASSED, OK, UNAVAILABLE
 from phases.pipeline import NAMES
 from phases.port import Port, write_phase
 from phases.presim.source import Source, source_of
+from phases.presim.twins import WORDS as TWIN_WORDS
 from phases.presim.twins import called_by
 from phases.reports import build_reports
 from phases.reports.markdown import append_step_summary, render_markdown
@@ -91,6 +92,8 @@ def run(
     clock.end()
     for symbol, code_of in custom.kernels.items():
         console.print(cli.plain(f"your kernel: {code_of.path} stands for {symbol}"))
+    for op, code_of in custom.twins.items():
+        console.print(cli.plain(f"your twin: {code_of.path} for op {op!r} ({TWIN_WORDS})"))
     _tell(console, options, collected, report)
     return code
 
