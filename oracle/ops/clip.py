@@ -17,8 +17,8 @@ _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 def prepare(op: Op, scope: Scope) -> Plan:
     """Inputs (x,).
 
-    A kernel that rounds has no limits but those on codes, where the importer folded the real ones: its multiplier is
-    proved with them alone.
+    Where codes are made the limits are those on codes, into which the importer folded the real ones: rounding is
+    monotone, and the multiplier of a kernel is proved with them alone.
     """
     if "qmin" in op.attributes or "qmax" in op.attributes:
         low, high = QRANGE[scope.tensors[op.inputs[0]].dtype]
@@ -26,7 +26,7 @@ def prepare(op: Op, scope: Scope) -> Plan:
         name = op.inputs[0]
         limits = [int(b) for b in bounds if isinstance(b, int | float)]
         return Plan(run=lambda values, _: clip_codes(values[name], *limits))
-    folded = scope.arithmetic == "target" and op.requant is not None and not is_identity(op, scope)
+    folded = scope.arithmetic != "exact" and op.requant is not None and not is_identity(op, scope)
     if folded:
         return plan_clip(op, scope, None, None)
     return plan_clip(op, scope, _bound(op, "minimum"), _bound(op, "maximum"))
