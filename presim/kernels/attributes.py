@@ -300,7 +300,8 @@ def _same_rank(s: Scene) -> None:
     """Refuse a row and a vector side by side."""
     shapes = [s.forms.tensors[n].shape for n in s.op.inputs[:2] if s.forms.tensors[n].array is None]
     if any((len(shape) == 4) != (len(s.y.shape) == 4) for shape in shapes):
-        raise refuse(s.op, "activations of different ranks", got=str(shapes))
+        remedy = "put an Unsqueeze in front of the one of lower rank in the model"
+        raise refuse(s.op, "activations of different ranks", got=str(shapes), remedy=remedy)
 
 
 def _mul(s: Scene) -> Pairs:
