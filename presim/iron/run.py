@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,7 @@ MARKS: Final = ("state.json", "port.json")
 DEFAULT_TIMEOUT_S: Final = 120.0
 OUTPUT_BYTES: Final = 1 << 16
 LINE: Final = 200
+TEXT: Final = 1000
 
 
 def lower_file(
@@ -58,17 +60,30 @@ def lower_file(
         for part in ("work", "result"):
             (folder / part).mkdir()
         ended = _run(design, folder, [device, str(design), *argv], timeout_s)
-        text = _tail(folder / "output.txt")
         if not ended:
             raise _refused(str(path), f"still runs after {timeout_s:g} s", remedy="raise the time or shorten the file")
-        error = folder / "result" / ERROR
-        if error.is_file():
-            found = json.loads(error.read_text(encoding="utf-8"))
-            raise _refused(found["where"], found["what"])
-        if not (folder / "result" / "lowered.json").is_file():
-            last = (text.strip().splitlines() or ["it says nothing"])[-1][-LINE:]
-            raise _refused(str(path), f"its process ended without a result: {last}")
-        return replace(read_lowered(folder / "result", str(path)), output=text)
+        try:
+            return _result(folder, path)
+        except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError, zipfile.BadZipFile) as e:
+            what = f"its process left a result that is not readable ({type(e).__name__}): the file wrote into it"
+            raise _refused(str(path), what) from e
+
+
+def _result(folder: Path, path: Path) -> Lowered:
+    """What the child left. The file that it ran may have written there too, so nothing is taken for granted.
+
+    Raises:
+        RefusedError: the file is wrong, or there is no result.
+    """
+    text = _tail(folder / "output.txt")
+    error = folder / "result" / ERROR
+    if error.is_file():
+        found = json.loads(error.read_text(encoding="utf-8"))
+        raise _refused(str(found["where"])[:LINE], str(found["what"])[:TEXT])
+    if not (folder / "result" / "lowered.json").is_file():
+        last = (text.strip().splitlines() or ["it says nothing"])[-1][-LINE:]
+        raise _refused(str(path), f"its process ended without a result: {last}")
+    return replace(read_lowered(folder / "result", str(path)), output=text)
 
 
 def design_path(path: Path) -> Path:

@@ -129,3 +129,27 @@ def test_failure_behind_the_program_is_no_refusal(tmp_path: Path) -> None:
 def test_same_file_twice_gives_the_same(tmp_path: Path) -> None:
     text = CORE + "simple(core)\n"
     assert lowered(tmp_path, text).design == lowered(tmp_path, text).design
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('../result/lowered.json', 'w').write('{')",
+        "open('../result/lowered.json', 'w').write('[]')",
+        "open('../result/lowered.json', 'w').write('{\"design\": {}}'); open('../result/arrays.npz', 'w').write('PK')",
+        "open('../result/lowered.json', 'w').write('[' * 100000)",
+        "open('../result/lowered.json', 'wb').write(b'\\xff')",
+        "open('../result/error.json', 'w').write('{')",
+        "open('../result/error.json', 'w').write('[]')",
+        "os.remove('../output.txt')",
+        "shutil.rmtree('..', ignore_errors=True)",
+    ],
+)
+def test_a_file_that_writes_where_the_result_goes_is_refused_on_one_line(tmp_path: Path, code: str) -> None:
+    (tmp_path / "design.py").write_text(f"import os, shutil\n{code}\nos._exit(0)\n")
+    assert "left a result that is not readable" in refusal(tmp_path / "design.py")
+
+
+def test_a_long_error_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "design.py").write_text("raise SystemExit('x' * 100000)")
+    assert len(refusal(tmp_path / "design.py")) < 1500
