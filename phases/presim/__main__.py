@@ -22,7 +22,8 @@ Examples:
 
 \b
 The file of directives: {onnx node name: {"parallelism": {"cas_num": 2, "cas_length": 1, "contract": "inner"},
-"placement": {"row": 0, "col": 1}, "layout": "..."}}; every key is optional, an unknown one is refused.
+"placement": {"row": 0, "col": 1}, "layout": "...", "weights": "resident" or "streamed", "depth": 3, "edges": "direct"
+or "memtile", "host_streams": 4}}; every key is optional, an unknown one is refused.
 
 \b
 Exit codes:
@@ -35,7 +36,7 @@ Exit codes:
 
 @click.command(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @cli.PORT_ARGUMENT
-@click.option("--directives", type=click.Path(path_type=Path), help="JSON: parallelism, placement and layout by node.")
+@click.option("--directives", type=click.Path(path_type=Path), help="JSON: parallelism, placement, weights and more by node.")
 @click.option("--batch", type=click.IntRange(2, 2**20), help="N of the second regime. Default: 8.")
 @click.option(
     "--schedules",

@@ -11,7 +11,8 @@ from presim.design import Design
 from presim.directives import Directives
 from presim.kernels.attributes import Forms
 from presim.plan.build import Setting
-from presim.plan.decide import decide
+from presim.plan.decide import decide, nodes_of
+from presim.plan.graph import Graph
 from presim.plan.limits import limits_of
 from presim.plan.report import notes_of, splits_of, unused_of
 
@@ -70,6 +71,15 @@ def design_of(manifest: Manifest, device: Device, directives: Directives, dispat
     unused = unused_of(choices, directives, chosen.ops)
     notes = (*notes_of(choices, design, forms, limits), *unused)
     return replace(design, splits=splits_of(choices, forms), notes=notes)
+
+
+def graph_in(manifest: Manifest, device: Device, directives: Directives, dispatch: Dispatch) -> Graph:
+    """The nodes of a dispatch as a plan spreads them.
+
+    Raises:
+        RefusedError: an op fits no way; all problems.
+    """
+    return nodes_of(manifest, dispatch, limits_of(device), directives)
 
 
 def _dispatch(manifest: Manifest, name: str) -> Dispatch:

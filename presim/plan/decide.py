@@ -39,6 +39,15 @@ def decide(
     return choices, design
 
 
+def nodes_of(manifest: Manifest, dispatch: Dispatch, limits: Limits, directives: Directives) -> Graph:
+    """The graph of a dispatch with the strips and vectors that its ops need.
+
+    Raises:
+        RefusedError: an op fits no way; all problems.
+    """
+    return _options(manifest, dispatch, Forms(manifest), limits, directives)[0]
+
+
 Options = list[tuple[Spread, ...]]
 """The spreads that every node may have, the best first."""
 

@@ -1,6 +1,6 @@
 """Builds the timed network of a design and runs it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Final, Literal
@@ -65,7 +65,14 @@ def rates_of(device: Device, calibration: Calibration) -> Rates:
     )
 
 
-def time_design(design: Design, device: Device, calibration: Calibration, *, inferences: int = 1) -> Timing:
+def time_design(
+    design: Design,
+    device: Device,
+    calibration: Calibration,
+    *,
+    inferences: int = 1,
+    idle: Collection[str] = (),
+) -> Timing:
     """Predict the times of a design.
 
     Args:
@@ -73,18 +80,22 @@ def time_design(design: Design, device: Device, calibration: Calibration, *, inf
         device: its figures.
         calibration: coefficients.
         inferences: back to back, their inputs in external memory from the start.
+        idle: kernels that compute nothing: a call costs what every call costs; what moves and waits stays.
 
     Raises:
         RefusedError: the device lacks a figure, or the design does not run to its end.
     """
-    network = _Network(design, device, calibration, inferences)
+    network = _Network(design, device, calibration, inferences, frozenset(idle))
     network.run()
     return network.result()
 
 
 class _Network:
-    def __init__(self, design: Design, device: Device, calibration: Calibration, inferences: int) -> None:
+    def __init__(
+        self, design: Design, device: Device, calibration: Calibration, inferences: int, idle: frozenset[str]
+    ) -> None:
         self.design = design
+        self.idle = idle
         self.device = device
         self.calibration = calibration
         self.inferences = inferences
@@ -130,6 +141,8 @@ class _Network:
 
     def cycles_of(self, call: Call) -> float:
         """Cycles of a call: arithmetic or loads, whichever is more, and what every call costs."""
+        if call.kernel in self.idle:
+            return self.calibration.value("call_cycles")
         shapes = [self._argument(a.kind, a.name) for a in call.arguments]
         size = sum(prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
         if call.macs:
