@@ -26,6 +26,10 @@ Role = Literal[
 Mmul = tuple[tuple[str, str, tuple[int, int, int]], ...]
 """(dtype of A, dtype of B, (rows, inner, columns)) of every multiplication that the device does in one instruction."""
 
+SYMBOL_CHARACTERS: Final = 120
+"""Of a kernel's name that its symbol keeps; a file system takes 255 bytes."""
+OWN_CHARACTERS: Final = len("k__") + 8
+"""What a symbol has around them."""
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -123,8 +127,8 @@ class KernelModule(Protocol):
 
 
 def symbol_of(name: str) -> str:
-    """C identifier of a kernel; unique by a short hash where characters were replaced."""
+    """C identifier of a kernel and name of its file; unique by a short hash where characters were replaced or cut."""
     plain = _FOREIGN.sub("_", name)
-    if plain == name and name and not name[0].isdigit():
+    if plain == name and name and not name[0].isdigit() and len(name) <= SYMBOL_CHARACTERS + OWN_CHARACTERS:
         return name
-    return f"k_{plain}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"k_{plain[:SYMBOL_CHARACTERS]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"

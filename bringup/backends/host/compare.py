@@ -1,7 +1,8 @@
 """Whether an emitted design, lowered, is the planned one: both in one form, which is compared and hashed.
 
-Not part of the form: names of tile DMAs, how a depth is written (the pools that come of it are), the form of packed
-constants, the rows that stand in for a window's rows outside of the image, what only reports need.
+Not part of the form: names of tile DMAs, the order of consumers (each sees every object), how a depth is written (the
+pools that come of it are), the form of packed constants, the rows that stand in for a window's rows outside of the
+image, what only reports need.
 """
 
 import hashlib
@@ -172,7 +173,7 @@ def _scalar(value: int | str, counters: tuple[str, ...]) -> list[int]:
 def _fifo(fifo: Fifo, naming: Naming) -> Form:
     made: Form = {
         "producer": _end(fifo.producer),
-        "consumers": [_end(c) for c in fifo.consumers],
+        "consumers": sorted(_end(c) for c in fifo.consumers),
         "via_dma": fifo.via_dma,
         "repeat_count": fifo.repeat_count,
         "iter_count": fifo.iter_count,

@@ -191,6 +191,17 @@ def test_packed_constants_may_have_another_shape() -> None:
     assert difference(form_of(design, naming), form_of(other, naming)) is not None
 
 
+def test_the_order_of_consumers_is_no_difference_and_another_consumer_is() -> None:
+    s = Sketch().fifo("x", "shim0", "a", "b").fifo("y", "a", "shim1").fifo("z", "b", "shim2")
+    s.worker("a", *move("x", "y")).worker("b", *move("x", "z")).fill("x", 1).drain("y", 1).drain("z", 1)
+    design = s.design()
+    naming = Naming(symbol=str, scalars={}, buffers=frozenset(), constants=frozenset())
+    one, two = design.fifos[0].consumers
+    turned, twice = fifos(consumers=(two, one))(design), fifos(consumers=(one, one))(design)
+    assert difference(form_of(design, naming), form_of(turned, naming)) is None
+    assert difference(form_of(design, naming), form_of(twice, naming)) is not None
+
+
 def test_rows_that_stand_in_at_the_border_and_names_of_scalars_and_counters_are_no_difference() -> None:
     def window(counter: str, *arguments: str, **scalars: int | str) -> Design:
         s = Sketch()

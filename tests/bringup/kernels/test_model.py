@@ -35,6 +35,16 @@ def test_a_plain_name_stays() -> None:
     assert symbol_of("conv_0_rows") == "conv_0_rows"
 
 
+@pytest.mark.parametrize("letter", ["n", "/", "ü"])
+@pytest.mark.parametrize("length", [120, 131, 132, 300, 5000])
+def test_a_long_name_stays_a_name_of_a_file_and_apart_from_its_like(letter: str, length: int) -> None:
+    symbol = symbol_of(letter * length)
+    assert len(symbol) <= 131
+    assert symbol_of(symbol) == symbol
+    assert symbol != symbol_of(letter * (length - 1))
+    assert (symbol == letter * length) == (letter == "n" and length <= 131)
+
+
 def test_every_simulated_kernel_is_emitted() -> None:
     assert set(KERNELS) == set(SIMULATED)
 
