@@ -223,6 +223,9 @@ def _global_finish(s: Scene) -> Pairs:
 def _unary(s: Scene) -> Pairs:
     minimum, maximum = _bounds(s)
     x = s.forms.of(s.op.inputs[s.part.operand])
+    if s.op.type == "Concat" and s.finish == "exact" and len(set(s.factors())) > 1:
+        what = "operands of different scales follow each other without rounding"
+        raise refuse(s.op, what, remedy="put QuantizeLinear and DequantizeLinear behind the Concat")
     return {
         **_output(s),
         "along": _along(s) if s.op.type != "Concat" else "",

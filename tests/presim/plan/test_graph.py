@@ -217,6 +217,24 @@ def test_a_repeat_or_constant_that_meets_in_every_object_is_planned(axis: int) -
 
 
 @pytest.mark.parametrize("axis", [0, 2])
+def test_operands_of_different_scales_that_follow_have_to_be_rounded(axis: int) -> None:
+    net = Net((2, 3, 4, 5))
+    other = net.rounded("Relu", [net.x], 0.3)
+    joined = net.node("Concat", [net.x, other], axis=axis)
+    imported = net.done(net.node("Relu", [joined]))
+    with pytest.raises(RefusedError, match=r"PRESIM-KERNEL.*operands of different scales follow each other") as caught:
+        exact(imported)
+    assert "behind the Concat" in caught.value.problems[0].remedy
+
+
+@pytest.mark.parametrize(("axis", "scale"), [(1, 0.3), (3, 0.3), (0, 2.0**-4), (2, 2.0**-4)])
+def test_operands_that_meet_or_have_one_scale_need_no_rounding(axis: int, scale: float) -> None:
+    net = Net((2, 3, 4, 5))
+    joined = net.node("Concat", [net.x, net.rounded("Relu", [net.x], scale)], axis=axis)
+    exact(net.done(net.node("Relu", [joined])))
+
+
+@pytest.mark.parametrize("axis", [0, 2])
 def test_a_repeat_behind_its_own_rounding_follows(axis: int) -> None:
     net = Net((2, 3, 4, 5))
     exact(net.done(net.rounded("Concat", [net.x, net.qdq(net.x, 2.0**-4)], axis=axis)))
