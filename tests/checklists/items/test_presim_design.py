@@ -44,6 +44,12 @@ def test_PS006_one_finding_fails_and_names_check_and_place() -> None:
     assert finding.summary == "dispatch 'd0': tiles: link 0: segments cover 256 of 1024 elements"
 
 
+def test_PS006_further_findings_are_counted() -> None:
+    finding = static(findings=(("link 0", "wrong"), ("link 1", "wrong too"), ("link 2", "wrong again")))
+    assert finding.summary == "dispatch 'd0': tiles: link 0: wrong and 2 more"
+    assert finding.subjects == ("link 0", "link 1", "link 2")
+
+
 def test_PS006_a_warning_passes_and_is_listed() -> None:
     finding = static(warnings=(("fifo 'f'", "5 pushes outstanding"),))
     assert finding.verdict is Verdict.PASS

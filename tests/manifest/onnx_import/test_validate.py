@@ -77,6 +77,15 @@ def test_qdq_below_opset_10_is_about_the_opset() -> None:
     assert "opset 13 or later first" in line
 
 
+@pytest.mark.parametrize(("pairs", "more"), [(1, ""), (2, " and 1 more")])
+def test_three_nodes_are_named_and_the_others_counted(pairs: int, more: str) -> None:
+    nodes = [node("Relu", ["x"], ["c0"], "r")]
+    nodes += [n for i in range(pairs) for n in qdq_pair(f"c{i}", "y" if i == pairs - 1 else f"c{i + 1}")]
+    line = the(model(nodes, [tensor("s", 0.5), tensor("z", 0, np.uint8)], opset=9), "ONNX-OPSET-QDQ")
+    assert line.partition(": Q/DQ need")[0].count("node ") == min(2 * pairs, 3)
+    assert line.partition(": Q/DQ need")[0].endswith(more or "(DequantizeLinear)")
+
+
 @pytest.mark.parametrize(("opset", "right"), [(9, False), (10, True)])
 def test_qdq_opset_on_both_sides(opset: int, right: bool) -> None:
     assert codes(linear_model(opset=opset)) == ([] if right else ["ONNX-OPSET-QDQ"])

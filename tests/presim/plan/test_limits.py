@@ -19,6 +19,11 @@ def test_ways_to_the_host_are_columns_times_channels() -> None:
     assert (limits.fills, limits.drains) == (24, 24)
 
 
+def test_ways_into_and_out_of_memory_tiles_are_those_of_the_device() -> None:
+    limits = limits_of(with_figures(mem_s2mm=5, mem_mm2s=4))
+    assert (limits.join, limits.mem_out) == (5, 4)
+
+
 def test_a_device_without_memory_tiles_joins_nothing() -> None:
     limits = limits_of(load_device("vc1902"))
     assert (limits.join, limits.mem_out, limits.memtile_bytes) == (0, 0, 0)
