@@ -72,6 +72,10 @@ class Model:
             for row, literal in enumerate(self.in_row[i]):
                 self.model.add_hint(literal, row == y)
 
+    def at_least(self, cost: int) -> None:
+        """What is known of the scaled objective."""
+        self.model.add(self.objective >= cost)
+
     def _int(self, high: int, name: str) -> cp_model.IntVar:
         return self.model.new_int_var(0, high, name)
 

@@ -65,11 +65,20 @@ def order_of(geometry: Geometry) -> list[int]:
     return order
 
 
-def pack(geometry: Geometry, seed: int, steps: int = STEPS) -> tuple[Spot, ...] | None:
-    """The cheapest placement that the search comes upon, None = none without conflicts."""
+def pack(geometry: Geometry, seed: int, steps: int = STEPS, floor: int = 0) -> tuple[Spot, ...] | None:
+    """The cheapest placement that the search comes upon, None = none without conflicts.
+
+    Args:
+        geometry: of the problem.
+        seed: of the random numbers.
+        steps: of all rounds together.
+        floor: scaled cost below which nothing is; the search ends there.
+    """
     best: tuple[int, tuple[Spot, ...]] | None = None
     for number in range(ROUNDS):
-        found = _Walk(geometry, random.Random(seed * ROUNDS + number)).run(steps // ROUNDS)
+        if best is not None and best[0] <= floor:
+            break
+        found = _Walk(geometry, random.Random(seed * ROUNDS + number)).run(steps // ROUNDS, floor)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
     return None if best is None else best[1]
@@ -91,12 +100,14 @@ class _Walk:
     def _joined(self) -> list[tuple[int, int]]:
         return [(i, j) for i, others in enumerate(self.geometry.neighbours) for j in others]
 
-    def run(self, steps: int) -> tuple[int, tuple[Spot, ...]] | None:
+    def run(self, steps: int, floor: int) -> tuple[int, tuple[Spot, ...]] | None:
         cost, conflicts = self.geometry.cost(tuple(self.at)), self.conflicts(range(self.count))
         self.keep(cost, conflicts)
         factor = (COLD / HOT) ** (1 / max(1, steps))
         heat = HOT * self.geometry.scale
         for _ in range(steps if self.free else 0):
+            if self.best is not None and self.best[0] <= floor:
+                break
             heat *= factor
             moved = self.move()
             before = self.part(moved)

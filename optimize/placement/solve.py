@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from ortools.sat.python import cp_model
 
-from optimize.placement.clusters import bounds_of
+from optimize.placement.clusters import bounds_of, clusters_of
 from optimize.placement.counting import floor_of, impossible
 from optimize.placement.geometry import Geometry
 from optimize.placement.legality import cost_of, violations
@@ -23,9 +23,19 @@ from optimize.placement.problem import Placement, Problem
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
 WORKERS: Final = 2
-SEARCHES: Final = ("core", "default_lp")
-"""Full searches of the solver: chains want the relaxation, fans and residuals the cores. Each of these two proves what
-the other does not in a fraction of the time; with all eight of the solver each gets little of the limit."""
+CORE: Final = ("core",)
+BOTH: Final = ("core", "default_lp")
+"""Searches of the solver that prove: chains want the relaxation, fans and residuals the cores. Each of these two proves
+what the other does not in a fraction of the time; with all eight of the solver each gets little of the limit."""
+
+IMPROVEMENT: Final = ("default_lp",)
+"""What runs beside the large neighbourhoods, when a proof was not reached."""
+
+NEIGHBOURHOODS: Final = ("*lns*", "rins*", "rens*", "feasibility_pump", "ls*", "fj*", "fs_random*")
+"""Heuristics of the solver: left out of proofs, they take turns with them."""
+
+IMPROVEMENT_SHARE: Final = 0.2
+"""Part of the deterministic limit that is kept for better placements where there is no proof."""
 
 CLUSTER_SHARE: Final = 0.4
 """Part of the deterministic limit that bounds on parts may take."""
@@ -80,7 +90,9 @@ class Clock:
         return time.monotonic() - self.begin
 
 
-def solver_of(clock: Clock, units: float, workers: int, seed: int) -> cp_model.CpSolver:
+def solver_of(
+    clock: Clock, units: float, workers: int, seed: int, searches: tuple[str, ...] = BOTH
+) -> cp_model.CpSolver:
     """A solver whose result depends on nothing but its model and these numbers, within what is left of the clock."""
     solver = cp_model.CpSolver()
     parameters = solver.parameters
@@ -89,7 +101,9 @@ def solver_of(clock: Clock, units: float, workers: int, seed: int) -> cp_model.C
     parameters.random_seed = seed
     parameters.max_deterministic_time = max(units, 0.01)
     parameters.max_time_in_seconds = max(clock.wall_limit_s - clock.seconds, 0.01)
-    parameters.subsolvers.extend(SEARCHES)
+    parameters.subsolvers.extend(searches)
+    if searches != IMPROVEMENT:
+        parameters.ignore_subsolvers.extend(NEIGHBOURHOODS)
     return solver
 
 
@@ -129,12 +143,16 @@ def solve(
     reason = impossible(geometry)
     if reason:
         return Solution(status="infeasible", seconds=clock.seconds, note=f"by counting: {reason}")
-    return _Call(geometry, clock, workers, seed).solution(_beginning(geometry, hints, seed, steps))
+    floor = floor_of(geometry)
+    known = _beginning(geometry, hints, seed, steps, floor)
+    return _Call(geometry, clock, workers, seed).solution(known, floor)
 
 
-def _beginning(geometry: Geometry, hints: Sequence[Placement], seed: int, steps: int) -> Placement | None:
+def _beginning(
+    geometry: Geometry, hints: Sequence[Placement], seed: int, steps: int, floor: Fraction
+) -> Placement | None:
     """The cheapest legal placement at hand."""
-    packed = pack(geometry, seed, steps)
+    packed = pack(geometry, seed, steps, int(floor * geometry.scale))
     found = [*hints, *([] if packed is None else [Placement(spots=packed)])]
     legal = [placement for placement in found if not violations(geometry.problem, placement)]
     return min(legal, key=lambda placement: cost_of(geometry.problem, placement), default=None)
@@ -149,28 +167,48 @@ class _Call:
         self.workers = workers
         self.seed = seed
         self.for_parts = CLUSTER_SHARE * clock.units
+        self.for_improvement = IMPROVEMENT_SHARE * clock.units
 
-    def solution(self, known: Placement | None) -> Solution:
-        floor = floor_of(self.geometry)
+    def solution(self, known: Placement | None, floor: Fraction) -> Solution:
         if known is not None and cost_of(self.geometry.problem, known) == floor:
             return self.result(known, floor, "optimal", "a packing reaches the bound by counting")
         bounds = bounds_of(self.geometry, self.prove)
-        model = Model(self.geometry, bounds)
-        if known is not None:
-            model.hint(known.spots)
-        solver = solver_of(self.clock, self.clock.units, self.workers, self.seed)
-        status = run(solver, model.model, self.clock)
-        if status == cp_model.INFEASIBLE:
-            return self.result(None, None, "infeasible", "by CP-SAT")
-        bound = max(floor, Fraction(round(solver.best_objective_bound), self.geometry.scale))
-        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            found = self.placement(model, solver)
-            if known is None or cost_of(self.geometry.problem, found) < cost_of(self.geometry.problem, known):
-                known = found
+        kept = self.for_improvement
+        proof = CORE if clusters_of(self.geometry) else BOTH
+        for units, searches in ((self.clock.units - kept, proof), (kept, IMPROVEMENT)):
+            model = Model(self.geometry, bounds)
+            model.at_least(int(floor * self.geometry.scale))
+            if known is not None:
+                model.hint(known.spots)
+            solver = solver_of(self.clock, units, self.workers, self.seed, searches)
+            status = run(solver, model.model, self.clock)
+            if status == cp_model.INFEASIBLE:
+                return self.nothing(known)
+            floor = max(floor, Fraction(round(solver.best_objective_bound), self.geometry.scale))
+            known = self.better(known, status, model, solver)
+            if known is not None and cost_of(self.geometry.problem, known) == floor:
+                return self.result(known, floor, "optimal", "by CP-SAT")
         if known is None:
-            return self.result(None, bound, "unknown", "limit reached")
-        proved = status == cp_model.OPTIMAL or cost_of(self.geometry.problem, known) == bound
-        return self.result(known, bound, "optimal" if proved else "feasible", "by CP-SAT")
+            return self.result(None, floor, "unknown", "limit reached")
+        return self.result(known, floor, "feasible", "by CP-SAT")
+
+    def nothing(self, known: Placement | None) -> Solution:
+        """The model has no solution."""
+        if known is not None:
+            msg = f"the model finds nothing legal in {self.geometry.problem.name!r}, a packing did"
+            raise RuntimeError(msg)
+        return self.result(None, None, "infeasible", "by CP-SAT")
+
+    def better(
+        self, known: Placement | None, status: object, model: Model, solver: cp_model.CpSolver
+    ) -> Placement | None:
+        """The cheaper of what is known and what was found."""
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return known
+        found = self.placement(model, solver)
+        if known is None or cost_of(self.geometry.problem, found) < cost_of(self.geometry.problem, known):
+            return found
+        return known
 
     def placement(self, model: Model, solver: cp_model.CpSolver) -> Placement:
         spots = tuple((solver.value(x), solver.value(y)) for x, y in zip(model.x, model.y, strict=True))
@@ -185,7 +223,7 @@ class _Call:
         """Bound on a part within the limits."""
         if self.for_parts <= 0 or self.clock.cut:
             return None
-        solver = solver_of(self.clock, min(CLUSTER_LIMIT, self.for_parts), self.workers, self.seed)
+        solver = solver_of(self.clock, min(CLUSTER_LIMIT, self.for_parts), self.workers, self.seed, CORE)
         before = self.clock.units
         status = run(solver, model.model, self.clock)
         self.for_parts -= before - self.clock.units

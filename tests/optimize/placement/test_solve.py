@@ -55,7 +55,8 @@ def test_shapes_as_counted_through(of: Problem) -> None:
 
 def test_a_row_of_touching_blocks_is_proved_without_the_solver() -> None:
     found = solved(chain([(2, 2)] * 4, columns=10, rows=4), steps=3000)
-    assert (found.status, found.cost) == ("optimal", 3)
+    assert found.status == "optimal"
+    assert found.cost == 3
     assert "counting" in found.note
 
 
@@ -74,7 +75,7 @@ def test_infeasible_by_counting_says_why() -> None:
     assert found.note.startswith("by counting: tiles with what has to be free between blocks: need 6")
 
 
-HARD = chain([(3, 1), (2, 2), (1, 1), (2, 1), (3, 2), (1, 2), (2, 2), (3, 1)], columns=10, rows=4)
+HARD = chain([(3, 1), (2, 2), (1, 1), (2, 1), (3, 2), (1, 2), (2, 2), (3, 1)], columns=9, rows=4)
 
 
 def test_two_runs_are_the_same() -> None:
@@ -90,7 +91,7 @@ def test_a_limit_in_units_leaves_a_gap_that_is_said() -> None:
     assert found.cost is not None
     assert found.bound is not None
     assert found.gap == pytest.approx(float((found.cost - found.bound) / found.cost))
-    assert found.gap > 0
+    assert found.cost > found.bound
     assert found.reproducible
 
 
@@ -115,7 +116,8 @@ def test_hints_are_used_where_they_are_legal() -> None:
     dear = Placement(spots=((0, 1), (3, 0)))
     assert solved(of, hints=(wrong, dear)).cost == 1
     best = solved(of, hints=(Placement(spots=((0, 0), (1, 0))),), steps=0)
-    assert (best.cost, best.placement) == (1, Placement(spots=((0, 0), (1, 0))))
+    assert best.cost == 1
+    assert best.placement == Placement(spots=((0, 0), (1, 0)))
 
 
 def test_gap_of_a_cost_of_nothing() -> None:
