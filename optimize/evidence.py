@@ -129,11 +129,19 @@ class BoundaryEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegimeChoice:
-    """Which resource binds in a regime, and whether it has a placement of its own."""
+    """Which resource binds in a regime, and the design that it runs on.
+
+    Attributes:
+        regime: batch 1 or batch N.
+        bound: compute, on_chip or dram.
+        placement: short hash of the design.
+        better: a design of the search that is better in this regime, "" = none is.
+    """
 
     regime: str
     bound: str
     placement: str
+    better: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

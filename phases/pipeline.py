@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from checklists.items import baseline, bringup, presim
+from checklists.items import baseline, bringup, optimize, presim
 from checklists.model import CheckItem
 from phases.state import KERNELS, PORT_TOML, WAIVERS_TOML
 
@@ -61,6 +61,7 @@ PHASES: Final = (
         name="optimize",
         question="what limits it, and what is provably better?",
         reads=(PORT_TOML, WAIVERS_TOML, KERNELS),
+        items=optimize.ITEMS,
     ),
 )
 

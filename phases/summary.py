@@ -55,9 +55,12 @@ def next_steps(root: Path, report: GateReport, *, has_data: bool) -> tuple[str, 
         )
     if report.passed and report.phase == "bringup":
         return (
+            f"python -m phases.optimize {port} ranks what costs time and searches for a better design",
             f"make -C {port}/generated builds for the device, where mlir-aie 1.4 is installed",
             f"python -m phases lint-generated {port} applies the static rules again",
         )
+    if report.passed and report.phase == "optimize":
+        return (f"python -m phases.optimize {port} --adopt makes the design that was found the design",)
     if report.passed:
         return (
             f"python -m phases.presim {port} plans the dataflow and simulates it",

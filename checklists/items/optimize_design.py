@@ -61,32 +61,28 @@ def boundaries_considered(e: OptimizeEvidence) -> Finding:
 
 
 def regimes_apart(e: OptimizeEvidence) -> Finding:
-    """Where another resource binds in another regime, each regime has a placement of its own.
+    """Where another resource binds in another regime, each regime has the design that is best in it.
 
-    FAIL names the regimes that share a placement although another resource binds. NOT_RUN with fewer than two regimes.
-    NOT_APPLICABLE where the same resource binds in all of them, with its name, and where no dispatch runs on the array.
+    FAIL names a regime that runs on the design of another one although the search knows a better one for it. NOT_RUN
+    with fewer than two regimes. NOT_APPLICABLE where the same resource binds in all of them, with its name, and where
+    no dispatch runs on the array.
     """
     if not e.dispatches:
         return no_dispatch(e)
-    figures: FigureTable = {r.regime: f"{r.bound}-bound, placement {r.placement} (predicted)" for r in e.regimes}
+    figures: FigureTable = {r.regime: f"{r.bound}-bound, design {r.placement} (predicted)" for r in e.regimes}
     if len(e.regimes) < 2:
         return not_run("fewer than two regimes were predicted")
     bounds = {r.bound for r in e.regimes}
     if len(bounds) == 1:
         summary = f"every regime is {bounds.pop()}-bound: 1 binding resource (predicted)"
         return Finding(verdict=Verdict.NOT_APPLICABLE, summary=summary, figures=figures)
-    shared = [
-        (a.regime, b.regime)
-        for a in e.regimes
-        for b in e.regimes
-        if a.regime < b.regime and a.bound != b.bound and a.placement == b.placement
-    ]
-    if shared:
-        summary = (
-            f"{quoted(shared[0][0])} and {quoted(shared[0][1])} share a placement and are bound by other resources"
-        )
-        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=shared[0])
-    summary = f"{len(bounds)} binding resources, each with a placement of its own"
+    worse = [r for r in e.regimes if r.better]
+    if worse:
+        summary = f"{quoted(worse[0].regime)} is {worse[0].bound}-bound; design {worse[0].better} is better for it"
+        subjects = tuple(r.regime for r in worse)
+        return Finding(verdict=Verdict.FAIL, summary=summary, figures=figures, subjects=subjects)
+    designs = len({r.placement for r in e.regimes})
+    summary = f"{len(bounds)} binding resources, {designs} designs, none better for any regime was found (predicted)"
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
 
 

@@ -61,7 +61,7 @@ def test_every_changed_file_stops_the_clearance(port: Path) -> None:
 def test_a_missing_phase_stops(port: Path) -> None:
     assert reasons(port, "presim") == ("gates/presim.json: missing: `python -m phases.presim` has not been run",)
     assert reasons(port, "bringup")[-1] == "gates/bringup.json: missing: `python -m phases.bringup` has not been run"
-    assert reasons(port, "optimize")[-1] == "gates/optimize.json: missing: the phase is not part of this version"
+    assert reasons(port, "optimize")[-1] == "gates/optimize.json: missing: `python -m phases.optimize` has not been run"
     with pytest.raises(UpstreamError, match=r"gates/presim\.json: missing"):
         clear(port, "presim", today=TODAY)
 

@@ -38,7 +38,8 @@ def test_a_presim_that_passed_leads_to_phase_3_and_its_suite() -> None:
 
 def test_a_bringup_that_passed_leads_to_the_board() -> None:
     report = evaluate(bringup.ITEMS, good_bringup(), (), TODAY, phase="bringup")
-    assert steps(report).startswith("make -C m.port/generated")
+    assert steps(report).splitlines()[0].startswith("python -m phases.optimize m.port")
+    assert "make -C m.port/generated" in steps(report)
 
 
 def test_a_bringup_that_lacks_a_device_alone_leads_to_the_host_level() -> None:

@@ -182,9 +182,10 @@ def test_OP007_a_better_boundary_that_was_not_taken_fails() -> None:
     assert verdict("OP007", replace(GOOD, expected_boundaries=2, boundaries=(row, more))) is Verdict.PASS
 
 
-def test_OP008_regimes_with_other_bounds_need_placements_of_their_own() -> None:
+def test_OP008_regimes_with_other_bounds_need_the_best_design_for_each() -> None:
     first, second = GOOD.regimes
-    assert verdict("OP008", replace(GOOD, regimes=(first, replace(second, placement="a")))) is Verdict.FAIL
+    assert verdict("OP008", replace(GOOD, regimes=(first, replace(second, better="c7")))) is Verdict.FAIL
+    assert verdict("OP008", replace(GOOD, regimes=(first, replace(second, placement="a")))) is Verdict.PASS
     same = replace(GOOD, regimes=(first, replace(second, bound="compute", placement="a")))
     assert verdict("OP008", same) is Verdict.NOT_APPLICABLE
     assert verdict("OP008", replace(GOOD, regimes=(first,))) is Verdict.NOT_RUN
