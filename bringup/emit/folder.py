@@ -26,7 +26,7 @@ def write(files: Mapping[str, bytes], folder: Path) -> None:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise _refused(name, "a path that leaves the folder")
-    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+    if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
         raise _refused(str(folder), "it is there already; generated files go into a fresh folder")
     beside = None
     try:

@@ -1,10 +1,16 @@
 """`python -m phases repro`: one op of a port as ONNX, inputs and expected outputs."""
 
+import os
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
+from bringup.emit import write
 from manifest.errors import Problem, RefusedError
 from manifest.io import write_npz
 from phases import cli
@@ -27,7 +33,7 @@ written; onnxruntime is run on them at once and the number of elements that diff
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="A folder that does not exist yet.")
 def repro(port: Path, op: str, output: Path) -> int:
     """Cut one op out of the model of PORT, with the canary's inputs and what has to come out."""
-    if output.exists():
+    if os.path.lexists(output):
         raise RefusedError(
             (
                 Problem(
@@ -36,12 +42,18 @@ def repro(port: Path, op: str, output: Path) -> int:
             )
         )
     found = repro_of(open_port(port), op)
-    output.mkdir(parents=True)
-    (output / "model.onnx").write_bytes(found.model)
-    write_npz(output / "inputs.npz", dict(found.inputs))
-    write_npz(output / "expected.npz", dict(found.expected))
+    files = {"model.onnx": found.model, "inputs.npz": _npz(found.inputs), "expected.npz": _npz(found.expected)}
+    write(files, output)
     _tell(found, output)
     return OK
+
+
+def _npz(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The bytes of an archive."""
+    with tempfile.TemporaryDirectory(prefix="repro-") as folder:
+        path = Path(folder) / "arrays.npz"
+        write_npz(path, dict(arrays))
+        return path.read_bytes()
 
 
 def _tell(found: Repro, output: Path) -> None:

@@ -45,3 +45,17 @@ def test_an_unknown_op_and_a_folder_that_is_there_are_refused(
     assert not (tmp_path / "a").exists()
     assert main(["repro", str(beside), "--op", "nobody", "--output", str(tmp_path)]) == 2
     assert "OPTION-OUTPUTS" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("where", ["file/below", "dangling", "there", "n" * 300])
+def test_a_folder_that_cannot_be_made_is_refused_and_nothing_is_left(
+    where: str, digits_port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to(tmp_path / "none")
+    (tmp_path / "there").mkdir()
+    before = sorted(p.name for p in tmp_path.iterdir())
+    op = api.load(digits_port).manifest.ops[2].name
+    assert main(["repro", str(digits_port), "--op", op, "--output", str(tmp_path / where)]) == 2
+    assert "1 problem; nothing was written" in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
