@@ -15,7 +15,8 @@ from manifest.device import Device
 from presim.blocks import object_count
 from presim.kernels.attributes import Forms
 from presim.plan.graph import Graph, Value
-from presim.plan.share import Share, fired_of, input_shape, kernels_of, macs_of, output_shape
+from presim.plan.limits import JOIN_LIMIT
+from presim.plan.share import Share, fired_of, input_shape, input_total, kernels_of, macs_of, output_shape
 from presim.plan.spread import Spread
 from presim.timing import Calibration
 from presim.timing.predict import rates_of
@@ -32,6 +33,7 @@ class Costs:
         host_bytes: that a stream of the host moves per cycle.
         call: cycles of every call.
         lock: cycles of an acquire or release.
+        descriptor: cycles from one descriptor of a DMA to the next.
         passes: reads of every byte by a kernel that multiplies nothing.
     """
 
@@ -41,6 +43,7 @@ class Costs:
     host_bytes: float
     call: float
     lock: float
+    descriptor: float
     passes: float
 
 
@@ -58,6 +61,7 @@ def costs_of(device: Device, calibration: Calibration) -> Costs:
         host_bytes=rates.stream_bytes * calibration.value("shim_derate"),
         call=calibration.value("call_cycles"),
         lock=calibration.value("lock_cycles"),
+        descriptor=calibration.value("descriptor_cycles"),
         passes=calibration.value("vector_passes"),
     )
 
@@ -126,7 +130,9 @@ def _calls(share: Share, forms: Forms, costs: Costs) -> tuple[float, float, str]
             work, loads = max(macs / costs.macs, load), loads + max(0.0, load - macs / costs.macs)
         cycles = costs.call * pieces + work
         cheapest = min(cheapest, cycles)
-        total += cycles + 2 * costs.lock * bool(firing.gives and share.last)
+        total += cycles + 2 * costs.lock * (bool(firing.gives and share.last) + (share.node.kind == "gemm"))
+    if share.outer:
+        total += 2 * costs.lock * max(0, input_total(share, 0) - len(fired))
     called = len(fired) * costs.call * pieces
     names = {"calls": called, "loads": loads, "compute": total - called - loads}
     return total, cheapest if fired else 0.0, max(names, key=lambda name: names[name])
@@ -152,14 +158,20 @@ def _streams(spread: Spread, forms: Forms, costs: Costs, graph: Graph) -> list[t
     for value in share.node.inputs:
         if value in graph.inputs:
             ways = min(share.host_streams, share.cascade[1]) if share.sliced else 1
-            rows.append((value_bytes(value, forms) / ways / costs.host_bytes, "host"))
+            switches = object_count(value.form) * costs.descriptor
+            rows.append((value_bytes(value, forms) / ways / costs.host_bytes + switches, "host"))
     outputs = {value for _, value in graph.outputs}
     out, makers = share.node.output, len(spread.makers)
+    several = share.host_streams > 1 and not share.outer
+    ways = min(max(share.host_streams, -(-makers // JOIN_LIMIT)), makers) if several else 1
+    joined = -(-makers // ways)
+    pieces = joined if joined <= JOIN_LIMIT else -(-joined // JOIN_LIMIT)
+    objects = object_count(out.form) // (makers if share.outer else 1)
+    switches = objects * costs.descriptor * (pieces if pieces <= JOIN_LIMIT else 1)
     if out in outputs:
-        ways = min(max(share.host_streams, -(-makers // 6)), makers) if share.host_streams > 1 else 1
-        rows.append((value_bytes(out, forms) / ways / costs.host_bytes, "host"))
+        rows.append((value_bytes(out, forms) / ways / costs.host_bytes + switches, "host"))
     elif makers > 1:
-        rows.append((value_bytes(out, forms) / costs.stream_bytes, "on chip"))
+        rows.append((value_bytes(out, forms) / costs.stream_bytes + switches, "on chip"))
     if share.chunk:
         weights = _bytes_of_weights(share, forms) * object_count(out.form)
         rows.append((weights / costs.stream_bytes, "on chip"))

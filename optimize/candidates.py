@@ -22,6 +22,8 @@ from presim.timing import Calibration
 BESIDE: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 37)
 ALONG: Final = (1, 2, 4, 6, 8)
 STREAMS: Final = (2, 4, 8, 12)
+DEPTHS: Final = (4, 7)
+"""Objects that an op keeps of inputs that come over paths of different length; two such inputs have 16 descriptors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +204,8 @@ def directives_for(node: Node, given: Directive, most: int) -> Iterator[Directiv
         most: workers.
     """
     yield given
+    if len(node.inputs) > 1 and given.depth is None:
+        yield from (replace(given, depth=depth) for depth in DEPTHS)
     group = int(str(node.op.attributes.get("group", 1)))
     spreads = node.kind in SPREADABLE or (node.kind == "conv" and group > 1)
     for spread in _parallelisms(node, most, group) if given.parallelism is None and spreads else (given.parallelism,):

@@ -321,13 +321,17 @@ class _Search:
             usable = [i for i, c in enumerate(found) if below is None or c.bound.interval < below]
             if not usable:
                 return None
-            picked.append(min(usable, key=lambda i: (found[i].bound.workers, self.weight(found[i]), i)))
+            picked.append(min(usable, key=lambda i: (*self.price(found[i]), i)))
         return tuple(picked) if picked else None
 
     def weight(self, choice: Choice) -> tuple[float, float]:
         """What counts among choices of the same number of cores."""
         bound = choice.bound
         return (bound.first, bound.interval) if self.goal == "latency" else (bound.interval, bound.first)
+
+    def price(self, choice: Choice) -> tuple[float, ...]:
+        """What a choice costs: cores, then cycles, then how little it keeps where paths meet."""
+        return choice.bound.workers, *self.weight(choice), -_depth(choice)
 
     def one_by_one(self) -> None:
         """Change one op after the other, the one that contributes most first, as long as that helps."""
@@ -375,6 +379,8 @@ class _Search:
     def promises(self, other: Choice, now: Choice) -> bool:
         """Whether a choice has a better bound for the goal."""
         a, b = other.bound, now.bound
+        if a == b and self.goal != "tiles":
+            return _depth(other) > _depth(now)
         if self.goal == "tiles":
             return a.workers < b.workers
         if self.goal == "latency":
@@ -388,6 +394,11 @@ class _Search:
         for assignment in left:
             self.look(assignment, "")
         return all(assignment in self.seen for assignment in left)
+
+
+def _depth(choice: Choice) -> int:
+    """Objects that are kept; 0 = as the planner decides."""
+    return choice.directive.depth or 0
 
 
 def _settled(row: Candidate, front: set[str], found: Sequence[Candidate]) -> Candidate:

@@ -30,6 +30,9 @@ HARDER: Final = 5
 """Times as much where a core lacks DMA channels."""
 
 
+LARGE: Final = 96
+"""Workers from which one beginning is enough: a way that is longer costs less than the search for a shorter one."""
+
 BACKTRACKS: Final = 4000
 FEW_TURNS: Final = 1
 ALL_TURNS: Final = 64
@@ -65,6 +68,8 @@ class Search:
         """Spots by worker number, or the unit for which there was no room."""
         found: list[tuple[int, int, Layout]] = []
         for number, order in enumerate(self.orders()):
+            if found and len(self.nets.workers) > LARGE:
+                break
             layout = Layout(self.nets, self.grid, self.wishes)
             if self.fill(layout, order) is None:
                 self.improve(layout)

@@ -204,12 +204,13 @@ class Spreader:
                     return
 
     def eased(self, shares: tuple[Share, ...]) -> tuple[Share, ...]:
-        """Room for what a place in a cascade gets before the summands of those before it are there, if it fits.
+        """Room for what a worker gets before its turn, if it fits: the summands of those before it, or its own object.
 
         All of a cascade take their objects from one stream or one object in a memory tile, so that the first could not
-        go on before the last one took its part.
+        go on before the last one took its part; those that make every n-th object get the others' objects too.
         """
-        eased = tuple(replace(s, least=USUAL + s.cascade[0]) if s.cascade[0] else s for s in shares)
+        early = [s.cascade[0] + (s.beside[1] - 1 if s.outer else 0) for s in shares]
+        eased = tuple(replace(s, least=USUAL + n) if n else s for s, n in zip(shares, early, strict=True))
         return eased if all(self.fits(s) and not s.tight for s in eased) else shares
 
     def grid(self, whole: Share, count: int, length: int) -> tuple[Share, ...]:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from presim.design import Buffer, Call, Tile, Worker
+from presim.design import Call, Tile, Worker
 from presim.evidence import BudgetRow
 from presim.pools import Pool, StreamEnd
 from presim.static.findings import Checked, StaticFinding, error
@@ -74,8 +74,9 @@ def uses(scope: Scope) -> dict[Tile, Use]:
     for worker in scope.design.workers:
         if worker.tile is not None:
             _add_worker(scope, worker, found.setdefault(worker.tile, Use()))
+    users = _user_tiles(scope)
     for buffer in scope.design.buffers:
-        tile = buffer.tile or _user_tile(scope, buffer)
+        tile = buffer.tile or users.get(buffer.name)
         if tile is not None:
             bytes_ = elements_of(buffer.shape) * np.dtype(buffer.dtype).itemsize
             found.setdefault(tile, Use()).data_bytes[f"buffer {buffer.name}"] = _aligned(bytes_)
@@ -108,12 +109,16 @@ def _add_worker(scope: Scope, worker: Worker, use: Use) -> None:
                 use.data_bytes[f"tables of {kernel.name}"] = _aligned(kernel.table_bytes)
 
 
-def _user_tile(scope: Scope, buffer: Buffer) -> Tile | None:
+def _user_tiles(scope: Scope) -> dict[str, Tile | None]:
+    """By buffer the tile of the first worker that uses it."""
+    found: dict[str, Tile | None] = {}
     for worker in scope.design.workers:
         for step in steps_of(worker.program):
-            if isinstance(step, Call) and any(a.kind == "buffer" and a.name == buffer.name for a in step.arguments):
-                return worker.tile
-    return None
+            if isinstance(step, Call):
+                for argument in step.arguments:
+                    if argument.kind == "buffer":
+                        found.setdefault(argument.name, worker.tile)
+    return found
 
 
 def _rows(scope: Scope) -> Iterator[tuple[str, BudgetRow, str]]:

@@ -103,6 +103,8 @@ class TimedWorker:
         self.reads, self.writes = cascades
         self.held: dict[tuple[str, str], int] = {}
         self.macs = 0
+        self.sides: dict[tuple[str, str], tuple[str, str]] = {}
+        self.costs: dict[int, tuple[Call, float]] = {}
         self.steps = self._steps(passes if worker.while_true else 1)
         self.step: Acquire | Release | Call | None = next(self.steps, None)
 
@@ -119,7 +121,10 @@ class TimedWorker:
         return moved
 
     def _port(self, step: Acquire | Release) -> tuple[str, str]:
-        return step.fifo, side_of(self.fifos[step.fifo], self.worker.name, step.side)
+        named = step.fifo, step.side
+        if named not in self.sides:
+            self.sides[named] = step.fifo, side_of(self.fifos[step.fifo], self.worker.name, step.side)
+        return self.sides[named]
 
     def _do(self, step: Acquire | Release | Call) -> bool:
         if isinstance(step, Acquire):
@@ -154,7 +159,7 @@ class TimedWorker:
         self.held[key] = self.held.get(key, 0) - step.count
 
     def _call(self, step: Call) -> bool:
-        kinds = {argument.kind for argument in step.arguments}
+        kinds = {argument.kind for argument in step.arguments} if self.reads or self.writes else ()
         if "cascade_in" in kinds and self.reads is not None:
             ready = self.reads.full_at()
             if ready is None:
@@ -165,7 +170,9 @@ class TimedWorker:
             if ready is None:
                 return False
             self.clock.wait(ready, self.writes.fifo)
-        self.clock.work(self.cycles_of(step), step.kernel)
+        if id(step) not in self.costs:
+            self.costs[id(step)] = step, self.cycles_of(step)
+        self.clock.work(self.costs[id(step)][1], step.kernel)
         self.macs += step.macs
         if "cascade_in" in kinds and self.reads is not None:
             self.reads.taken += 1
