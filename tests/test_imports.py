@@ -34,7 +34,9 @@ def test_layers_hold(root: Path) -> None:
 def test_every_package_is_listed_and_every_listed_one_is_there(root: Path) -> None:
     listed = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
     assert len(listed) == len(set(listed))
-    folders = {path.parent for package in PACKAGES for path in (root / package).rglob("*.py")}
+    stand_in = root / "presim/iron/standin"  # on PYTHONPATH of a child process, never imported as a package of ours
+    found = {path.parent for package in PACKAGES for path in (root / package).rglob("*.py")}
+    folders = {folder for folder in found if not folder.is_relative_to(stand_in)}
     assert set(listed) == {".".join(folder.relative_to(root).parts) for folder in folders}
     assert all((root / name.replace(".", "/") / "__init__.py").is_file() for name in listed)
 

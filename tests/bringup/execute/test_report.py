@@ -15,9 +15,9 @@ ABI = ExternalAbi(
 FRAMES = """\
     #0 0x7f in __interceptor_memcpy ../../../../src/libsanitizer/sanitizer_common_interceptors.inc:827
     #1 0x7f in void store<16>(int*) aie_api/host/memory.hpp:48
-    #2 0x7f in conv_row /tmp/x/build-0123456789abcdef/kernels/conv.h:30
-    #3 0x7f in conv /tmp/x/build-0123456789abcdef/kernels/conv.cc:7
-    #4 0x7f in invoke /tmp/x/build-0123456789abcdef/unit001.cc:11
+    #2 0x7f in conv_row /scratch/x/build-0123456789abcdef/kernels/conv.h:30
+    #3 0x7f in conv /scratch/x/build-0123456789abcdef/kernels/conv.cc:7
+    #4 0x7f in invoke /scratch/x/build-0123456789abcdef/unit001.cc:11
 """
 
 
