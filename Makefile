@@ -22,9 +22,10 @@ demo: $(STAMP)  ## port the bundled digits model through every phase that exists
 	$(BIN)/python -m phases.baseline examples/digits/digits_cnn.onnx --data examples/digits/digits.npz --out $(DEMO_PORT)
 	$(BIN)/python -m phases.presim $(DEMO_PORT)
 	$(BIN)/python -m phases.bringup $(DEMO_PORT) --backend host --level host
+	$(BIN)/python -m phases.optimize $(DEMO_PORT)
 	$(BIN)/python -m phases check $(DEMO_PORT)
 	$(BIN)/python -m phases draw $(DEMO_PORT) --out build/demo/digits_cnn.design.svg
-	@echo "reports: $(DEMO_PORT)/reports/report.html (also baseline.md, presim.md, bringup.md, baseline.ipynb, junit.xml)"
+	@echo "reports: $(DEMO_PORT)/reports/report.html (also baseline.md, presim.md, bringup.md, optimize.md, junit.xml)"
 	@echo "picture: build/demo/digits_cnn.design.svg"
 
 test: $(STAMP)  ## everything that CI runs, timed by part
