@@ -7,25 +7,23 @@ by a design that was found already is not planned. Everything is counted in plan
 result on any machine.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import ceil
-from typing import Final, Literal
+from typing import Final
 
-from manifest.device import Device
 from manifest.errors import RefusedError
-from manifest.model import Dispatch, Manifest
 from optimize.ablation import ablate, ranked
 from optimize.bounds import Whole, whole_of
 from optimize.candidates import Choice, Space, space_of
-from optimize.pareto import Triple, front_of
+from optimize.pareto import front_of
+from optimize.searched import GOALS, Candidate, Goal, SearchContext, SearchResult, goal_key
 from presim.design import Design
 from presim.directives import Directives
-from presim.timing import Calibration, Timing
 
-Goal = Literal["latency", "throughput", "tiles"]
-GOALS: Final[tuple[Goal, ...]] = ("latency", "throughput", "tiles")
+__all__ = ["GOALS", "Candidate", "Goal", "SearchContext", "SearchResult", "goal_key", "search"]
+
 FULL: Final = 4096
 """Combinations up to which every one is looked at."""
 
@@ -37,94 +35,6 @@ RANKINGS: Final = 4
 
 Assignment = tuple[int, ...]
 """Number of the choice of every op, in the order of the space."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchContext:
-    """What a search works with.
-
-    Attributes:
-        manifest: that holds the dispatch.
-        dispatch: what is searched.
-        device: the array.
-        calibration: of the timing model.
-        directives: of the person; never overridden.
-        plan: a planned and placed design of directives, or RefusedError.
-        time: its times, of several inferences in a row.
-        rank: ops of a design, the one that contributes most first; None = by ablation.
-    """
-
-    manifest: Manifest
-    dispatch: Dispatch
-    device: Device
-    calibration: Calibration
-    directives: Directives
-    plan: Callable[[Directives], Design]
-    time: Callable[[Design], Timing]
-    rank: Callable[[Design], Sequence[str]] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """One design that was looked at.
-
-    Attributes:
-        name: of it.
-        changed: what is different from what the planner decides, in words.
-        group: op that it works on, "" = all together.
-        directives: that make it.
-        bound: at least what it takes.
-        design: None where it was not planned or refused.
-        tiles: cores; of the bound where there is no design.
-        interval_cycles: simulated; 0 where there is no design.
-        latency_cycles: simulated.
-        accepted: on the front.
-        reason: why not, "" where it is.
-        turn: of the search op by op, each with a ranking of its own; 0 = all ops together.
-        rank: of the group in that ranking, 1 = contributes most.
-    """
-
-    name: str
-    changed: str
-    group: str
-    directives: Directives
-    bound: Whole
-    design: Design | None
-    tiles: int
-    interval_cycles: int
-    latency_cycles: int
-    accepted: bool
-    reason: str
-    turn: int = 0
-    rank: int = 0
-
-    @property
-    def triple(self) -> Triple:
-        """(tiles, interval, latency)."""
-        return self.tiles, self.interval_cycles, self.latency_cycles
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
-    """What was found.
-
-    Attributes:
-        candidates: all, in the order in which they were looked at, the planner's own first.
-        front: those that no other one beats, by tiles.
-        best: of the front, for the goal; None = none fits.
-        ranking: ops of the planner's own design, the one that contributes most first.
-        plans: that were made.
-        space: combinations of all choices.
-        complete: every combination was planned or is beaten by its bounds.
-    """
-
-    candidates: tuple[Candidate, ...]
-    front: tuple[Candidate, ...]
-    best: Candidate | None
-    ranking: tuple[str, ...]
-    plans: int
-    space: int
-    complete: bool
 
 
 def search(context: SearchContext, goal: Goal, max_tiles: int | None, budget: int) -> SearchResult:
@@ -151,16 +61,6 @@ def search(context: SearchContext, goal: Goal, max_tiles: int | None, budget: in
         max_tiles=max_tiles,
     )
     return _Search(context, space, goal, max_tiles, budget).run()
-
-
-def goal_key(goal: Goal, triple: Triple) -> Triple:
-    """The order of designs for a goal."""
-    tiles, interval, latency = triple
-    return {
-        "latency": (latency, interval, tiles),
-        "throughput": (interval, tiles, latency),
-        "tiles": (tiles, interval, latency),
-    }[goal]
 
 
 @dataclass(slots=True)
@@ -294,8 +194,15 @@ class _Search:
         )
 
     def together(self) -> Sequence[Assignment]:
-        """Combinations of all ops for falling intervals, each with the fewest cores; what the goal wants first."""
-        steps = [a for a in self.falling() if not self.too_large(a)]
+        """Combinations of all ops for falling intervals, each with the fewest cores; what the goal wants first.
+
+        Among choices of as many cores some are quick to their first object and some to their last: both are tried.
+        """
+        found = dict.fromkeys(a for by_first in (True, False) for a in self.falling(by_first=by_first))
+        steps = sorted(
+            (a for a in found if not self.too_large(a)),
+            key=lambda a: (-self.bound(a).interval, self.bound(a).triple, a),
+        )
         most = max(2, self.budget // 2)
         if len(steps) > most:
             steps = [steps[round(i * (len(steps) - 1) / (most - 1))] for i in range(most)]
@@ -305,33 +212,29 @@ class _Search:
         tiles, most = self.bound(assignment).tiles, self.context.device.core_tiles.value
         return not self.fits(tiles) or (most is not None and tiles > most)
 
-    def falling(self) -> Iterator[Assignment]:
+    def falling(self, *, by_first: bool) -> Iterator[Assignment]:
         """Combinations for falling intervals, until an op cannot follow or the array is full."""
         target: float | None = None
-        while (picked := self.cheapest(target)) is not None:
+        while (picked := self.cheapest(target, by_first=by_first)) is not None:
             yield picked
             if self.too_large(picked):
                 return
             target = max((c.bound.interval for c in self.chosen(picked).values()), default=0.0)
 
-    def cheapest(self, below: float | None) -> Assignment | None:
+    def cheapest(self, below: float | None, *, by_first: bool) -> Assignment | None:
         """For every op its choice of the fewest cores with an interval below a target; None = there is none."""
         picked = []
         for found in self.space.choices.values():
             usable = [i for i, c in enumerate(found) if below is None or c.bound.interval < below]
             if not usable:
                 return None
-            picked.append(min(usable, key=lambda i: (*self.price(found[i]), i)))
+            picked.append(min(usable, key=lambda i: (*_price(found[i], by_first=by_first), i)))
         return tuple(picked) if picked else None
 
     def weight(self, choice: Choice) -> tuple[float, float]:
         """What counts among choices of the same number of cores."""
         bound = choice.bound
         return (bound.first, bound.interval) if self.goal == "latency" else (bound.interval, bound.first)
-
-    def price(self, choice: Choice) -> tuple[float, ...]:
-        """What a choice costs: cores, then cycles, then how little it keeps where paths meet."""
-        return choice.bound.workers, *self.weight(choice), -_depth(choice)
 
     def one_by_one(self) -> None:
         """Change one op after the other, the one that contributes most first, as long as that helps."""
@@ -394,6 +297,13 @@ class _Search:
         for assignment in left:
             self.look(assignment, "")
         return all(assignment in self.seen for assignment in left)
+
+
+def _price(choice: Choice, *, by_first: bool) -> tuple[float, ...]:
+    """What a choice costs: cores, then cycles, then how little it keeps where paths meet."""
+    bound = choice.bound
+    cycles = (bound.first, bound.interval) if by_first else (bound.interval, bound.first)
+    return bound.workers, *cycles, -_depth(choice)
 
 
 def _depth(choice: Choice) -> int:
