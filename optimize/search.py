@@ -30,6 +30,9 @@ FULL: Final = 4096
 ALTERNATIVES: Final = 4
 """Choices of one op that are tried in a row."""
 
+RANKED_WORKERS: Final = 96
+"""Workers up to which a design that was found is ranked anew; for a larger one that of the planner's design holds."""
+
 RANKINGS: Final = 4
 """Designs whose ops are ranked by ablation."""
 
@@ -73,6 +76,7 @@ class _Search:
     ops: tuple[str, ...] = ()
     plans: int = 0
     rankings: int = 0
+    ranking: tuple[str, ...] = ()
     rows: list[Candidate] = field(default_factory=list)
     seen: dict[Assignment, Candidate | None] = field(default_factory=dict)
 
@@ -82,7 +86,7 @@ class _Search:
         start = (0,) * len(self.ops)
         self.look(start, "", given=True)
         first = self.seen[start]
-        ranking = self.rank(first.design) if first is not None and first.design is not None else ()
+        self.ranking = self.rank(first.design) if first is not None and first.design is not None else ()
         for assignment in self.together():
             self.look(assignment, "")
         self.one_by_one()
@@ -98,7 +102,7 @@ class _Search:
             candidates=rows,
             front=front,
             best=best,
-            ranking=ranking,
+            ranking=self.ranking,
             plans=self.plans,
             space=self.space.size,
             complete=complete,
@@ -246,7 +250,8 @@ class _Search:
             assignment, row = current
             if row.design is None:
                 return
-            order = enumerate(self.rank(row.design), 1)
+            anew = len(row.design.workers) <= RANKED_WORKERS or not self.ranking
+            order = enumerate(self.rank(row.design) if anew else self.ranking, 1)
             if not any(self.improves(assignment, row, op, rank) for rank, op in order):
                 return
 
