@@ -20,6 +20,7 @@ from phases.presim.simulation import Bench, from_host, host_ends
 Array = NDArray[Any]
 Row = Mapping[str, Array]
 NAME: Final = "hand-off"
+RESHAPES: Final = frozenset({"Flatten", "Reshape"})
 
 
 def handoffs(manifest: Manifest) -> int:
@@ -76,7 +77,8 @@ class Handoff:
                     break
             else:
                 self._on_host(dispatch, handed)
-            self._compare(dispatch, handed)
+            if not self.wrong:
+                self._compare(dispatch, handed)
             if self.wrong:
                 break
         return self._evidence(steps)
@@ -109,9 +111,29 @@ class Handoff:
         drains = host_ends(bench.design, "drain")
         for row, got, like in zip(handed, step.outcome.outputs, bench.tensors, strict=False):
             row.update({n: from_host(got[n], like[n], fifo) for n, fifo in drains.items() if n in got})
+        if step.evidence.status == DONE:
+            self._reshape(dispatch, handed)
         return step.evidence
 
+    def _reshape(self, dispatch: Dispatch, handed: Sequence[dict[str, Array]]) -> None:
+        """Outputs that are what arrived in another shape: no worker makes them, so no transfer has their name."""
+        makers = {n: op for op in self.manifest.ops if op.name in set(dispatch.ops) for n in op.outputs}
+        for output in [n for n in dispatch.outputs if n not in handed[0]]:
+            name, chain = output, list[str]()
+            while name not in handed[0] and name in makers and makers[name].type in RESHAPES:
+                chain.insert(0, makers[name].name)
+                name = makers[name].inputs[0]
+            if chain and name in handed[0]:
+                feeds = {name: np.stack([row[name] for row in handed])}
+                made = self.oracle.run_ops(tuple(chain), feeds, arithmetic="target", keep="stored")
+                for index, row in enumerate(handed):
+                    row.update({n: array[index] for n, array in made.items() if n not in row})
+
     def _on_host(self, dispatch: Dispatch, handed: Sequence[dict[str, Array]]) -> None:
+        absent = [name for name in dispatch.inputs if any(name not in row for row in handed)]
+        if absent:
+            self.wrong = f"tensor {absent[0]!r}, which {dispatch.name!r} reads, never came to the host"
+            return
         feeds = {name: np.stack([row[name] for row in handed]) for name in dispatch.inputs}
         computed = self.oracle.run_ops(dispatch.ops, feeds, arithmetic="target", keep="stored")
         for index, row in enumerate(handed):

@@ -125,6 +125,7 @@ def test_a_piece_that_cannot_be_fed_is_not_run() -> None:
         (np.array([0, 1, 2, 4], np.int8), "element [3] is 4, expected 3"),
         (np.array([9, 9, 9, 9], np.int8), "element [0] is 9, expected 0"),
         (np.arange(3, dtype=np.int8), "element [3] is 3, expected 4"),
+        (np.arange(5, dtype=np.int8), "element [4] is 5, expected 4"),
     ],
 )
 def test_a_drained_tensor_that_differs_turns_completed_into_mismatch(got: Any, text: str) -> None:

@@ -1,6 +1,7 @@
 """The hand-off: what is handed from the array to the host and on is compared, in the form of the model."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from phases.bringup.engine import Engine, Site
 from phases.bringup.handoff import Handoff, handoffs
 from phases.bringup.tasks import tasks_of
 from phases.port import open_port
-from phases.presim.simulation import bench_of, from_host
+from phases.presim.simulation import bench_of, from_host, host_ends
 from phases.presim.source import different_inputs, source_of, target_tensors
 from phases.presim.stages import units_of
 from presim.design_io import design_from_json
@@ -110,3 +111,27 @@ def test_the_way_back_from_the_form_of_the_host_is_compared(
     assert found is not None
     assert found.status == "mismatch"
     assert "tensor" in found.text
+
+
+def test_an_output_that_is_a_drained_tensor_in_another_shape_is_handed_on(
+    scene: tuple[Handoff, Mapping[str, Array]],
+) -> None:
+    made, _ = scene
+    flatten = next(op for op in made.manifest.ops if op.type == "Flatten")
+    dispatch = next(d for d in made.manifest.dispatches if flatten.name in d.ops)
+    rows = next(iter(made.benches.values())).tensors
+    source, output = flatten.inputs[0], flatten.outputs[0]
+    handed = [{source: row[source]} for row in rows]
+    made._reshape(replace(dispatch, outputs=(output,)), handed)
+    assert all(np.array_equal(row[output], right[output]) for row, right in zip(handed, rows, strict=True))
+
+
+def test_a_tensor_that_never_came_to_the_host_is_named(
+    scene: tuple[Handoff, Mapping[str, Array]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, feeds = scene
+    monkeypatch.setattr(handoff, "host_ends", lambda design, way: {} if way == "drain" else host_ends(design, way))
+    found = made.run(feeds)
+    assert found is not None
+    assert found.status == "mismatch"
+    assert "never came to the host" in found.text
