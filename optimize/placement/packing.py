@@ -13,16 +13,17 @@ from optimize.placement.geometry import Geometry
 
 Spot = tuple[int, int]
 
-STEPS: Final = 24_000
-ROUNDS: Final = 3
+STEPS: Final = 6_000
+"""For each block."""
+
 NEAR: Final = 24
 """Cheapest offsets of a neighbour that a move draws from."""
 
-CONFLICT: Final = 12
-"""Price of two blocks in conflict, in columns."""
+ROUNDS: Final = ((4, 3.0), (3, 6.0), (12, 3.0), (3, 3.0))
+"""Price of two blocks in conflict and heat at the beginning of each round, in columns: none of them is best for all."""
 
-HOT: Final = 3.0
 COLD: Final = 0.06
+"""Heat at the end."""
 
 
 def shelves(geometry: Geometry) -> list[Spot]:
@@ -71,14 +72,15 @@ def pack(geometry: Geometry, seed: int, steps: int = STEPS, floor: int = 0) -> t
     Args:
         geometry: of the problem.
         seed: of the random numbers.
-        steps: of all rounds together.
+        steps: of all rounds together, for each block.
         floor: scaled cost below which nothing is; the search ends there.
     """
     best: tuple[int, tuple[Spot, ...]] | None = None
-    for number in range(ROUNDS):
+    for number, (conflict, hot) in enumerate(ROUNDS):
         if best is not None and best[0] <= floor:
             break
-        found = _Walk(geometry, random.Random(seed * ROUNDS + number)).run(steps // ROUNDS, floor)
+        walk = _Walk(geometry, random.Random(seed * len(ROUNDS) + number), conflict)
+        found = walk.run(steps * len(geometry.blocks) // len(ROUNDS), hot, floor)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
     return None if best is None else best[1]
@@ -87,24 +89,24 @@ def pack(geometry: Geometry, seed: int, steps: int = STEPS, floor: int = 0) -> t
 class _Walk:
     """One simulated annealing."""
 
-    def __init__(self, geometry: Geometry, chance: random.Random) -> None:
+    def __init__(self, geometry: Geometry, chance: random.Random, conflict: int) -> None:
         self.geometry = geometry
         self.chance = chance
         self.at = shelves(geometry)
         self.free = [i for i, block in enumerate(geometry.blocks) if block.anchor is None]
         self.count = len(geometry.blocks)
-        self.price = CONFLICT * geometry.scale
+        self.price = conflict * geometry.scale
         self.offsets = {pair: near_offsets(geometry, *pair) for pair in self._joined()}
         self.best: tuple[int, tuple[Spot, ...]] | None = None
 
     def _joined(self) -> list[tuple[int, int]]:
         return [(i, j) for i, others in enumerate(self.geometry.neighbours) for j in others]
 
-    def run(self, steps: int, floor: int) -> tuple[int, tuple[Spot, ...]] | None:
+    def run(self, steps: int, hot: float, floor: int) -> tuple[int, tuple[Spot, ...]] | None:
         cost, conflicts = self.geometry.cost(tuple(self.at)), self.conflicts(range(self.count))
         self.keep(cost, conflicts)
-        factor = (COLD / HOT) ** (1 / max(1, steps))
-        heat = HOT * self.geometry.scale
+        factor = (COLD / hot) ** (1 / max(1, steps))
+        heat = hot * self.geometry.scale
         for _ in range(steps if self.free else 0):
             if self.best is not None and self.best[0] <= floor:
                 break

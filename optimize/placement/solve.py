@@ -34,8 +34,9 @@ IMPROVEMENT: Final = ("default_lp",)
 NEIGHBOURHOODS: Final = ("*lns*", "rins*", "rens*", "feasibility_pump", "ls*", "fj*", "fs_random*")
 """Heuristics of the solver: left out of proofs, they take turns with them."""
 
-IMPROVEMENT_SHARE: Final = 0.2
-"""Part of the deterministic limit that is kept for better placements where there is no proof."""
+IMPROVEMENT_SHARE: Final = {CORE: 0.2, BOTH: 0.5}
+"""Part of the deterministic limit that is kept for better placements where there is no proof: chains are proved soon or
+not at all, fans late."""
 
 CLUSTER_SHARE: Final = 0.4
 """Part of the deterministic limit that bounds on parts may take."""
@@ -136,7 +137,7 @@ def solve(
         workers: of the solver, they take turns.
         seed: of the solver and of the local search.
         hints: placements that may be good; those that are not legal are left out.
-        steps: of the local search.
+        steps: of the local search, for each block.
     """
     clock = Clock(deterministic_limit, wall_limit_s)
     geometry = Geometry(problem)
@@ -167,15 +168,15 @@ class _Call:
         self.workers = workers
         self.seed = seed
         self.for_parts = CLUSTER_SHARE * clock.units
-        self.for_improvement = IMPROVEMENT_SHARE * clock.units
+        self.searches = CORE if clusters_of(geometry) else BOTH
+        self.for_improvement = IMPROVEMENT_SHARE[self.searches] * clock.units
 
     def solution(self, known: Placement | None, floor: Fraction) -> Solution:
         if known is not None and cost_of(self.geometry.problem, known) == floor:
             return self.result(known, floor, "optimal", "a packing reaches the bound by counting")
         bounds = bounds_of(self.geometry, self.prove)
         kept = self.for_improvement
-        proof = CORE if clusters_of(self.geometry) else BOTH
-        for units, searches in ((self.clock.units - kept, proof), (kept, IMPROVEMENT)):
+        for units, searches in ((self.clock.units - kept, self.searches), (kept, IMPROVEMENT)):
             model = Model(self.geometry, bounds)
             model.at_least(int(floor * self.geometry.scale))
             if known is not None:
