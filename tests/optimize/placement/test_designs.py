@@ -13,8 +13,10 @@ from optimize.placement.solve import Solution
 from presim.design import Design
 from presim.directives import Directives
 from presim.place import place
+from presim.plan import design_of
 from presim.pools import shares_memory
 from tests.presim.place.legal import require_legal
+from tests.presim.place.test_plans import BRANCHING, imported
 from tests.presim.place.webs import array, chain, changed, net, pinned, web
 
 
@@ -166,3 +168,13 @@ def test_large_designs_are_left_to_the_constructive_placer() -> None:
 def test_notes_of_pins_without_a_core_stay() -> None:
     made, _ = placed(chain(2), load_device("npu1"), pinned(nobody=(0, 0)))
     assert made.notes == ("placement of 'nobody' not used: it has no core in this dispatch",)
+
+
+@pytest.mark.parametrize("name", ["npu1", "vek280"])
+def test_a_planned_model_keeps_what_the_constructive_placer_made_direct(name: str) -> None:
+    device = load_device(name)
+    design = design_of(imported(BRANCHING, name), device, Directives(), "d0")
+    made, found = placed(design, device, units=1.0)
+    assert quality(made) <= quality(place(design, device))
+    assert quality(made)[0] == 0
+    assert found.reproducible
