@@ -21,6 +21,9 @@ REACH: Final = 2
 """Tiles around a partner that a move looks at."""
 
 ROUNDS: Final = 12
+FEW_ROUNDS: Final = 2
+"""Rounds of improvement where there are many workers."""
+
 SEED: Final = 7
 SHAKES: Final = 60
 SHAKEN_MOVES: Final = 12_000
@@ -31,7 +34,7 @@ HARDER: Final = 5
 
 
 LARGE: Final = 96
-"""Workers from which one beginning is enough: a way that is longer costs less than the search for a shorter one."""
+"""Workers above which one beginning is enough: a way that is longer costs less than the search for a shorter one."""
 
 BACKTRACKS: Final = 4000
 FEW_TURNS: Final = 1
@@ -251,7 +254,7 @@ class Search:
     def improve(self, layout: Layout, units: Sequence[Unit] | None = None) -> None:
         """Move and swap units while that makes the layout cheaper; None = all that may move."""
         movable = self.movable() if units is None else units
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if len(self.nets.workers) <= LARGE else FEW_ROUNDS):
             if not any([self.move(layout, unit) for unit in movable]):
                 return
 

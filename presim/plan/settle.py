@@ -30,8 +30,10 @@ def settle(graph: Graph, choices: Choices, forms: Forms, limits: Limits, setting
     """
     for _ in range(MOST_ROUNDS):
         choices = replace(choices, depths={})
-        choices = replace(choices, depths=_depths(build(graph, choices, forms, setting), choices))
         design = build(graph, choices, forms, setting)
+        if depths := _depths(design, choices):
+            choices = replace(choices, depths=depths)
+            design = build(graph, choices, forms, setting)
         moved = dict(_moved(design, choices, forms, limits))
         if not moved:
             return choices, design

@@ -7,9 +7,10 @@ from typing import Literal
 from presim.design import Acquire, Call, Fifo, Loop, Release, Step, Worker
 from presim.steps import side_of
 from presim.timing.lanes import TimedLane
-from presim.timing.model import ActorTime, Span
+from presim.timing.model import ActorTime
 
-Spans = list[Span]
+Spans = list[tuple[float, str, float, str]]
+"""(begin, actor, end, what) of everything that was done."""
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ class Clock:
 
     def work(self, cycles: float, what: str) -> None:
         """Compute or move."""
-        self.spans.append(Span(actor=self.actor, what=what, begin=self.now, end=self.now + cycles))
+        self.spans.append((self.now, self.actor, self.now + cycles, what))
         self.busy += cycles
         self.now += cycles
 
@@ -260,16 +261,29 @@ class TimedStream:
             moved = True
         return moved
 
+    def _rooms(self) -> list[float] | None:
+        """When every target has room; None = one has no time yet."""
+        rooms = []
+        for target in self.targets:
+            room = target.lane.room_at() if target.opens else 0.0
+            if room is None:
+                return None
+            rooms.append(room)
+        return rooms
+
     def _move(self) -> bool:
-        ready = self.source.lane.full_at() if self.source.opens else 0.0
-        rooms = [target.lane.room_at() if target.opens else 0.0 for target in self.targets]
-        if ready is None or any(room is None for room in rooms):
+        opens = self.source.opens
+        ready = self.source.lane.full_at() if opens else 0.0
+        if ready is None:
+            return False
+        rooms = self._rooms()
+        if rooms is None:
             return False
         self.clock.wait(ready, self.source.lane.fifo)
         for target, room in zip(self.targets, rooms, strict=True):
-            self.clock.wait(room or 0.0, target.lane.fifo)
-        cycles = self.descriptor_cycles if self.source.opens else 0.0
-        if self.source.opens:
+            self.clock.wait(room, target.lane.fifo)
+        cycles = self.descriptor_cycles if opens else 0.0
+        if opens:
             self.source.lane.taken += 1
         for target in self.targets:
             if target.opens:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
+from operator import itemgetter
 from typing import Final, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from presim.pools import Pool, Stream, StreamEnd, Wiring, wire
 from presim.timing.actors import Clock, End, Spans, TimedStream, TimedWorker
 from presim.timing.calibration import Calibration
 from presim.timing.lanes import HOST_DEPTH, HostSink, HostSource, TimedLane
-from presim.timing.model import ActorTime, Timing
+from presim.timing.model import ActorTime, Span, Timing
 
 MAX_SPANS: Final = 20_000
 MAX_TURNS: Final = 1_000_000
@@ -226,13 +227,13 @@ class _Network:
                 finished[inference] = max(finished[inference], self._arrived(fifo)[(inference + 1) * each - 1])
         actors = [w.clock.summary("worker", _place(tile), macs=w.macs) for _, tile, w in self.workers]
         actors += [self._dma(stream, actor) for stream, actor in self.streams]
-        spans = sorted(self.spans, key=lambda s: (s.begin, s.actor))[:MAX_SPANS]
+        first = sorted(self.spans, key=itemgetter(0, 1))[:MAX_SPANS]
         return Timing(
             design=self.design.dispatch,
             inferences=self.inferences,
             finished=tuple(finished),
             actors=tuple(actors),
-            spans=tuple(spans),
+            spans=tuple(Span(actor=actor, what=what, begin=begin, end=end) for begin, actor, end, what in first),
             clock_mhz=self.device.clock_mhz.value,
         )
 

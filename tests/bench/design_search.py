@@ -164,7 +164,7 @@ def row_of(found: Found) -> str:
 
 @click.command()
 @click.option("--goal", type=click.Choice(("latency", "throughput", "tiles")), default="throughput")
-@click.option("--plans", type=click.IntRange(1), default=6, help="Budget of each search.")
+@click.option("--plans", type=click.IntRange(1), default=5, help="Budget of each search.")
 def main(goal: Goal, plans: int) -> None:
     """Search the models and scale one layer."""
     click.echo(f"{DEVICE}, goal {goal}, {plans} plans each; cycles are simulated, the peer's seconds are quoted")
