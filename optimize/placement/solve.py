@@ -5,7 +5,7 @@ the seed are fixed. The wall clock is only a guard; what it cuts short says so.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
@@ -34,9 +34,12 @@ IMPROVEMENT: Final = ("default_lp",)
 NEIGHBOURHOODS: Final = ("*lns*", "rins*", "rens*", "feasibility_pump", "ls*", "fj*", "fs_random*")
 """Heuristics of the solver: left out of proofs, they take turns with them."""
 
-IMPROVEMENT_SHARE: Final = {CORE: 0.2, BOTH: 0.5}
+IMPROVEMENT_SHARE: Final = {CORE: 0.1, BOTH: 0.5}
 """Part of the deterministic limit that is kept for better placements where there is no proof: chains are proved soon or
 not at all, fans late."""
+
+FIRST_SHARE: Final = 0.11
+"""Part in which a problem with fans is tried with both searches before the cores go on alone."""
 
 CLUSTER_SHARE: Final = 0.4
 """Part of the deterministic limit that bounds on parts may take."""
@@ -169,14 +172,14 @@ class _Call:
         self.seed = seed
         self.for_parts = CLUSTER_SHARE * clock.units
         self.searches = CORE if clusters_of(geometry) else BOTH
+        self.first = FIRST_SHARE * clock.units
         self.for_improvement = IMPROVEMENT_SHARE[self.searches] * clock.units
 
     def solution(self, known: Placement | None, floor: Fraction) -> Solution:
         if known is not None and cost_of(self.geometry.problem, known) == floor:
             return self.result(known, floor, "optimal", "a packing reaches the bound by counting")
         bounds = bounds_of(self.geometry, self.prove)
-        kept = self.for_improvement
-        for units, searches in ((self.clock.units - kept, self.searches), (kept, IMPROVEMENT)):
+        for units, searches in self.stages():
             model = Model(self.geometry, bounds)
             model.at_least(int(floor * self.geometry.scale))
             if known is not None:
@@ -192,6 +195,13 @@ class _Call:
         if known is None:
             return self.result(None, floor, "unknown", "limit reached")
         return self.result(known, floor, "feasible", "by CP-SAT")
+
+    def stages(self) -> Iterator[tuple[float, tuple[str, ...]]]:
+        """Units and searches, one after the other; each begins with what the one before it found."""
+        if self.searches == CORE:
+            yield self.first, BOTH
+        yield self.clock.units - self.for_improvement, self.searches
+        yield self.clock.units, IMPROVEMENT
 
     def nothing(self, known: Placement | None) -> Solution:
         """The model has no solution."""

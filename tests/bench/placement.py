@@ -20,7 +20,7 @@ from optimize.placement.problem import Problem, problem_from_json
 from optimize.placement.solve import Solution, solve
 
 FILE: Final = Path(__file__).resolve().parents[3] / "shared" / "bench" / "placement.json"
-UNITS: Final = 1.2
+UNITS: Final = 1.3
 """Deterministic units to a second of two workers on two free cores: a unit took 1.3 to 1.8 seconds of a processor."""
 
 GUARD: Final = 20
