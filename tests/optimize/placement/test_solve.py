@@ -125,6 +125,7 @@ def test_gap_of_a_cost_of_nothing() -> None:
     assert (found.status, found.cost, found.gap) == ("optimal", Fraction(0), 0.0)
 
 
+@pytest.mark.slow
 def test_the_order_of_blocks_that_can_trade_places_loses_no_optimum() -> None:
     blocks = [block("root", 1, 1), *(block(f"b{i}", 1, 1) for i in range(2)), block("end", 1, 1)]
     edges = [edge("root", f"b{i}", exclusive=False) for i in range(2)]

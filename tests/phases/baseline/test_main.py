@@ -296,9 +296,13 @@ def test_ctrl_c_is_exit_130_and_leaves_nothing(
         time.sleep(5)  # another thread may be given the signal, and this one hears of it later
         return 0
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start without
     monkeypatch.setattr(module, "run_baseline", interrupted)
     model = write_model(tmp_path)
-    assert run(model, "--out", tmp_path / "p") == 130
+    try:
+        assert run(model, "--out", tmp_path / "p") == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert "the port is intact" in capsys.readouterr().err
     assert {p.name for p in tmp_path.iterdir()} == {"m.onnx", "real.npz"}
 

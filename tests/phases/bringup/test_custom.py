@@ -125,6 +125,7 @@ def items(port: Path) -> dict[str, Any]:
     return {i["code"]: i for i in json.loads((port / "gates/bringup.json").read_text())["items"]}
 
 
+@pytest.mark.slow
 def test_a_kernel_and_a_twin_of_ones_own_pass_the_gate(port: Path, cache: Path) -> None:
     give(port, kernel=SCALAR, twin=TWIN)
     code, said = bring_up(port, cache)

@@ -85,6 +85,7 @@ def test_hardware_items_are_blocked_and_at_hardware_level_the_exit_is_4(three: P
     assert phases_main(["check", str(three)]) == 3
 
 
+@pytest.mark.slow
 def test_a_second_run_gives_the_same_bytes(three: Path, work: Path) -> None:
     before = {n: d for n, d in contents(three).items() if not n.startswith("reports/run") and n != "state.json"}
     assert bring_up(three, work) == 0
