@@ -8,7 +8,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 DEMO_PORT := build/demo/digits_cnn.port
 
-.PHONY: demo test test-corpus bench nightly docs format clean help
+.PHONY: demo test test-corpus test-extras bench nightly docs format clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -34,8 +34,15 @@ test: $(STAMP)  ## everything that CI runs, timed by part
 test-corpus: $(STAMP)  ## phase 1 over the whole model corpus (minutes)
 	$(BIN)/python -m tests.tiers corpus
 
-bench: $(STAMP)  ## speed of the oracle against onnxruntime and onnx.reference
+test-extras: $(STAMP)  ## host arithmetic against the ap_fixed headers that hls4ml ships (needs a package index)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/extras hls4ml
+	PYTHONPATH=build/extras $(BIN)/python -m pytest -q tests/bringup/aie_api_host/test_ap_fixed.py
+
+bench: $(STAMP)  ## speed: oracle against onnxruntime and onnx.reference, simulator, placement, design search
 	$(BIN)/python -m tests.bench.oracle
+	$(BIN)/python -m tests.bench.presim
+	$(BIN)/python -m tests.bench.placement
+	$(BIN)/python -m tests.bench.design_search
 
 nightly: $(STAMP)  ## all tests, hypothesis with more examples, 100 kills
 	$(BIN)/python -m tests.tiers nightly
