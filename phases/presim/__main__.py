@@ -36,7 +36,9 @@ Exit codes:
 
 @click.command(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @cli.PORT_ARGUMENT
-@click.option("--directives", type=click.Path(path_type=Path), help="JSON: parallelism, placement, weights and more by node.")
+@click.option(
+    "--directives", type=click.Path(path_type=Path), help="JSON: parallelism, placement, weights and more by node."
+)
 @click.option("--batch", type=click.IntRange(2, 2**20), help="N of the second regime. Default: 8.")
 @click.option(
     "--schedules",
