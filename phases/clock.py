@@ -2,9 +2,25 @@
 
 import os
 import time
-from typing import Any
+from typing import Any, Final
 
+from manifest.io import parse_canonical
 from phases import cli
+from phases.port import Port
+
+RUN: Final = "reports/run.json"
+
+
+def earlier_runs(port: Port) -> dict[str, Any]:
+    """What the phases that ran before wrote about their own runs.
+
+    Raises:
+        UpstreamError: the file was tampered with.
+    """
+    if RUN not in port.state.files:
+        return {}
+    value = parse_canonical(port.read(RUN), RUN)
+    return dict(value) if isinstance(value, dict) else {}
 
 
 class Clock:

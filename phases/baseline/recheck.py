@@ -2,20 +2,17 @@
 
 import dataclasses
 import io
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 
 from manifest.errors import UpstreamError
+from phases.again import different_files
 from phases.baseline.options import Arguments, resolve
 from phases.baseline.run import run
 from phases.exit_codes import GATE_NOT_PASSED, OK
 from phases.port import open_port, writing
-
-CLOCKED: Final = "reports/"
 
 
 def differences(root: Path, scratch: Path, *, today: date | None = None) -> tuple[str, ...]:
@@ -42,17 +39,4 @@ def differences(root: Path, scratch: Path, *, today: date | None = None) -> tupl
         )
     if code not in (OK, GATE_NOT_PASSED):
         return (f"gates/baseline.json: rerun: phase 1 ended with exit {code}",)
-    again = open_port(elsewhere)
-    before = _judged(port.state.files, port.state.owners.get("baseline", ()))
-    after = _judged(again.state.files, again.state.owners.get("baseline", ()))
-    lines = []
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            got = "another content" if name in before and name in after else "only in one of the two"
-            lines.append(f"{name}: rerun: {got}")
-    return tuple(lines)
-
-
-def _judged(files: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Hashes of what phase 1 wrote, reports left out."""
-    return {name: files[name] for name in names if not name.startswith(CLOCKED)}
+    return different_files(port, open_port(elsewhere), "baseline")

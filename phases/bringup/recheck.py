@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -13,11 +12,11 @@ from bringup.backends import BACKENDS
 from bringup.model import Unavailable
 from manifest.errors import UnavailableError
 from phases import runner
+from phases.again import different_files
 from phases.bringup.options import Arguments, last_options, resolve
 from phases.bringup.run import PHASE, run
 from phases.port import open_port, writing
 
-CLOCKED: Final = "reports/"
 ABOVE: Final = "presim"
 
 
@@ -52,17 +51,4 @@ def differences(root: Path, elsewhere: Path, *, today: date | None = None) -> tu
         clearance = runner.clear(elsewhere, ABOVE, today=today)
         console = Console(file=io.StringIO())
         run(dataclasses.replace(options, out=elsewhere), open_port(elsewhere), clearance, console, in_ci=False)
-    before = _judged(port.state.files, port.state.owners.get(PHASE, ()))
-    state = open_port(elsewhere).state
-    after = _judged(state.files, state.owners.get(PHASE, ()))
-    lines = []
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            got = "another content" if name in before and name in after else "only in one of the two"
-            lines.append(f"{name}: rerun: {got}")
-    return tuple(lines)
-
-
-def _judged(files: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Hashes of what phase 3 wrote, reports left out."""
-    return {name: files[name] for name in names if not name.startswith(CLOCKED)}
+    return different_files(port, open_port(elsewhere), PHASE)

@@ -4,7 +4,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 
@@ -16,12 +16,12 @@ from checklists.model import GateReport, Verdict
 from checklists.report import report_to_json
 from manifest.clearance import Clearance
 from manifest.device import load_device
-from manifest.io import canonical_json, parse_canonical
+from manifest.io import canonical_json
 from phases import cli
 from phases.bringup.collect import GENERATED, Bringup, Collected, collect
 from phases.bringup.options import OPTIONS, BringupOptions
 from phases.bringup.tables import step_tables
-from phases.clock import Clock
+from phases.clock import RUN, Clock, earlier_runs
 from phases.design_rules import RULES_FILE, rules_file
 from phases.exit_codes import GATE_NOT_PASSED, OK, UNAVAILABLE
 from phases.pipeline import NAMES
@@ -37,7 +37,6 @@ from phases.summary import print_outcome
 from presim.design_io import DESIGN_FILE, design_from_json
 
 PHASE: Final = "bringup"
-RUN: Final = "reports/run.json"
 
 
 def run(
@@ -137,7 +136,7 @@ def _commit(
         f"gates/{PHASE}.json": report_to_json(report),
     }
     files |= _reports(options, source, report, step_tables(collected.evidence))
-    files[RUN] = canonical_json({**_clocks(port), PHASE: clock.record()})
+    files[RUN] = canonical_json({**earlier_runs(port), PHASE: clock.record()})
     write_phase(options.out, PHASE, files, options.person)
     if in_ci:
         append_step_summary(render_markdown(report), os.environ)
@@ -161,14 +160,6 @@ def _reports(
     seen = survey(options.out, options.today)
     above = [seen.gate(name).report for name in NAMES[: NAMES.index(PHASE)]]
     return build_reports((*(r for r in above if r is not None), report), source.manifest, tables)
-
-
-def _clocks(port: Port) -> dict[str, Any]:
-    """What the phases above wrote about their own runs."""
-    if RUN not in port.state.files:
-        return {}
-    value = parse_canonical(port.read(RUN), RUN)
-    return dict(value) if isinstance(value, dict) else {}
 
 
 def _tell(console: Console, options: BringupOptions, collected: Collected, report: GateReport) -> None:

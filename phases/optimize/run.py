@@ -14,12 +14,12 @@ from checklists.model import GateReport
 from checklists.report import load_report, report_to_json
 from manifest.clearance import Clearance
 from manifest.device import load_device
-from manifest.io import canonical_json, manifest_from_json, parse_canonical
+from manifest.io import canonical_json, manifest_from_json
 from optimize.evidence import ArmEvidence
 from optimize.pareto import Point, plot
 from phases import cli
 from phases.bringup.run import exit_code
-from phases.clock import Clock
+from phases.clock import RUN, Clock, earlier_runs
 from phases.optimize.collect import Found, Work, collect
 from phases.optimize.names import ABLATION, DESIGN, FRONT, RECORD
 from phases.optimize.options import OPTIONS, OptimizeOptions
@@ -38,7 +38,6 @@ from presim.design_io import DESIGN_FILE, design_from_json, design_to_json
 from presim.timing import load_calibration
 
 PHASE: Final = "optimize"
-RUN: Final = "reports/run.json"
 
 
 def run(
@@ -119,7 +118,7 @@ def _commit(
     files = {**written, f"gates/{PHASE}.json": report_to_json(report)}
     files |= _reports(options, source, report, optimize_tables(found.evidence))
     files[FRONT] = _front(found)
-    files[RUN] = canonical_json({**_clocks(port), PHASE: clock.record()})
+    files[RUN] = canonical_json({**earlier_runs(port), PHASE: clock.record()})
     write_phase(options.out, PHASE, files, options.person)
     if in_ci:
         append_step_summary(render_markdown(report), os.environ)
@@ -177,14 +176,6 @@ def _reports(
     seen = survey(options.out, options.today)
     above = [seen.gate(name).report for name in NAMES[: NAMES.index(PHASE)]]
     return build_reports((*(r for r in above if r is not None), report), source.manifest, tables)
-
-
-def _clocks(port: Port) -> dict[str, Any]:
-    """What the phases above wrote about their own runs."""
-    if RUN not in port.state.files:
-        return {}
-    value = parse_canonical(port.read(RUN), RUN)
-    return dict(value) if isinstance(value, dict) else {}
 
 
 def _tell(console: Console, options: OptimizeOptions, found: Found, report: GateReport) -> None:

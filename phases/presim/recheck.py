@@ -2,23 +2,20 @@
 
 import dataclasses
 import io
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 
 from manifest.io import manifest_from_json
 from phases import runner
+from phases.again import different_files
 from phases.pipeline import PHASES
 from phases.port import open_port, write_phase, writing
 from phases.presim.options import ADOPTED, ADOPTED_OWNER, Arguments, resolve
 from phases.presim.records import OWNER, record_files
 from phases.presim.run import PHASE, run
 from phases.presim.source import MANIFEST
-
-CLOCKED: Final = "reports/"
 
 
 def differences(root: Path, elsewhere: Path, *, today: date | None = None) -> tuple[str, ...]:
@@ -44,17 +41,4 @@ def differences(root: Path, elsewhere: Path, *, today: date | None = None) -> tu
         console = Console(file=io.StringIO())
         again = open_port(elsewhere)
         run(dataclasses.replace(options, out=elsewhere), again, clearance, console, in_ci=False)
-    before = _judged(port.state.files, port.state.owners.get(PHASE, ()))
-    state = open_port(elsewhere).state
-    after = _judged(state.files, state.owners.get(PHASE, ()))
-    lines = []
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            got = "another content" if name in before and name in after else "only in one of the two"
-            lines.append(f"{name}: rerun: {got}")
-    return tuple(lines)
-
-
-def _judged(files: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Hashes of what phase 2 wrote, reports left out."""
-    return {name: files[name] for name in names if not name.startswith(CLOCKED)}
+    return different_files(port, open_port(elsewhere), PHASE)

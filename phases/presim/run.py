@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 
@@ -11,9 +11,9 @@ from checklists.model import GateReport
 from checklists.report import report_to_json
 from manifest.clearance import Clearance
 from manifest.device import load_device
-from manifest.io import canonical_json, parse_canonical
+from manifest.io import canonical_json
 from phases import cli
-from phases.clock import Clock
+from phases.clock import RUN, Clock, earlier_runs
 from phases.exit_codes import GATE_NOT_PASSED, OK
 from phases.pipeline import PHASES
 from phases.port import Port, write_phase
@@ -34,7 +34,6 @@ from presim.design import Design
 from presim.design_io import DESIGN_FILE, design_from_json, design_to_json
 
 PHASE: Final = "presim"
-RUN: Final = "reports/run.json"
 TRACE: Final = "reports/trace.json"
 
 
@@ -97,7 +96,7 @@ def run(
     files |= _reports(options, source, report, tables)
     if predicted.trace:
         files[TRACE] = predicted.trace
-    files[RUN] = canonical_json({**_clocks(port), PHASE: clock.record()})
+    files[RUN] = canonical_json({**earlier_runs(port), PHASE: clock.record()})
     write_phase(options.out, PHASE, files, options.person)
     if in_ci:
         append_step_summary(render_markdown(report), os.environ)
@@ -118,14 +117,6 @@ def _reports(
     above = survey(options.out, options.today).gate(PHASES[0].name).report
     gates = (report,) if above is None else (above, report)
     return build_reports(gates, source.manifest, tables)
-
-
-def _clocks(port: Port) -> dict[str, Any]:
-    """What the phase above wrote about its own run."""
-    if RUN not in port.state.files:
-        return {}
-    value = parse_canonical(port.read(RUN), RUN)
-    return dict(value) if isinstance(value, dict) else {}
 
 
 def _tell(
