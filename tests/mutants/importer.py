@@ -249,7 +249,7 @@ NUMBERS: Final = (
         edits=change(
             "manifest/onnx_import/builder.py",
             'key = f"t{len(self.arrays) + 1:06d}"',
-            "key = f't{id(self) // 16 % 900 * 1000 + len(self.arrays) + 1:06d}'",
+            "key = f't{__import__(\"time\").perf_counter_ns() % 900 * 1000 + len(self.arrays) + 1:06d}'",
         ),
         model="gemm_shift",
         items=("BL005",),
@@ -284,9 +284,9 @@ NUMBERS: Final = (
         id="cut-tensor-lost",
         breaks="a dispatch hands on only the first of the tensors that are read behind it",
         edits=change(
-            "phases/baseline/partition.py",
-            "return tuple(n for op in ops for n in op.outputs if n in read)",
-            "return tuple(n for op in ops for n in op.outputs if n in read)[:1]",
+            "phases/baseline/budget.py",
+            "outputs=leaving,\n                    cut_bytes",
+            "outputs=leaving[:1],\n                    cut_bytes",
         ),
         model="residual",
         args=("--cut", "b.q"),
