@@ -149,8 +149,8 @@ STRUCTURE: Final = (
         breaks="the second part of a reduction reads its inputs from one element too early on",
         base=CASCADE,
         edit=edits.attribute("trunk_fc#k1:gemm", "in_first", lambda v: v - 1),
-        items=("PS001", "PS003"),
-        words=(JOINED,),
+        items=("PS001", "PS005"),
+        words=("trunk_fc#k1", "k of the weights"),
     ),
     Fault(
         id="cascade-backwards",
