@@ -6,11 +6,10 @@ from math import ceil
 from pathlib import Path
 from typing import Final
 
-from optimize.bandwidth import Table, boundary_cycles, default_table, read_table
-
 from manifest.device import Device
 from manifest.io import sha256_hex
 from manifest.model import Manifest
+from optimize.bandwidth import Table, boundary_cycles, default_table, read_table
 from optimize.evidence import BoundaryEvidence, RegimeChoice
 from optimize.search import SearchResult
 from phases.optimize.trial import INFERENCES
