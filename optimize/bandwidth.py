@@ -74,26 +74,37 @@ def default_table(device: Device, calibration: Calibration) -> Table:
     return _sealed("default", "assumed", source, columns)
 
 
-def read_table(path: Path, device: Device) -> Table:
-    """A table of a person.
-
-    Args:
-        path: JSON: schema_version, name, device, basis, source, columns: {column: {fill_bytes_per_cycle,
-            drain_bytes_per_cycle}}, bytes per cycle of the array clock.
-        device: that it has to be for.
+def read_json(path: Path) -> Any:
+    """The JSON value of a person's table, not yet checked.
 
     Raises:
-        RefusedError: every problem.
+        RefusedError: it cannot be read, is too large, or no JSON.
     """
     where = f"--bandwidth {path.name}"
     try:
+        if path.exists() and not path.is_file():
+            raise _refused([(where, "it is no file", "a JSON file", str(path))])
         if path.stat().st_size > MAX_BYTES:
             raise _refused([(where, "the file is too large", f"at most {MAX_BYTES} bytes", "")])
-        value = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise _refused([(where, "cannot be read", "a JSON file", error.strerror or str(error))]) from error
     except (ValueError, RecursionError) as error:
         raise _refused([(where, "it is no JSON", "a JSON object", str(error)[:120])]) from error
+
+
+def table_from(value: Any, device: Device, where: str = "--bandwidth") -> Table:
+    """A table of a person.
+
+    Args:
+        value: schema_version, name, device, basis, source, columns: {column: {fill_bytes_per_cycle,
+            drain_bytes_per_cycle}}, bytes per cycle of the array clock.
+        device: that it has to be for.
+        where: said in problems.
+
+    Raises:
+        RefusedError: every problem.
+    """
     problems = list(_problems(value, device, where))
     if problems:
         raise _refused(problems)

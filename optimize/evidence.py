@@ -97,12 +97,22 @@ class ArmEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementEvidence:
-    """How a design was placed: status and bound of the solver, and the independent check of legality."""
+    """How a design was placed: what the solver knows of this placement, and the independent check of legality.
+
+    Attributes:
+        dispatch: which.
+        status: of the solver, `constructive` where the placement is not the solver's.
+        cost: by the prices of the placer; None = no solver said.
+        bound: every placement costs at least as much; None = no solver said.
+        reproducible: no clock cut the solver off.
+        legal: by the independent check.
+        fault: the first thing that cannot be, "" = none.
+    """
 
     dispatch: str
     status: str
-    cost: float
-    bound: float
+    cost: float | None
+    bound: float | None
     reproducible: bool
     legal: bool
     fault: str = ""

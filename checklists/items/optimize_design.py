@@ -5,7 +5,7 @@ from typing import Final
 from checklists.items.optimize_search import no_dispatch
 from checklists.items.words import listed, not_run, quoted
 from checklists.model import FigureTable, Finding, Verdict
-from optimize.evidence import OptimizeEvidence
+from optimize.evidence import OptimizeEvidence, PlacementEvidence
 
 BASES: Final = frozenset({"measured", "quoted", "assumed"})
 
@@ -21,8 +21,7 @@ def placement_legal(e: OptimizeEvidence) -> Finding:
         return no_dispatch(e)
     figures: FigureTable = {"placements": len(e.placements)}
     for row in e.placements:
-        gap = 0.0 if row.cost <= 0 else (row.cost - row.bound) / row.cost
-        figures[f"{row.dispatch}: {row.status}"] = f"cost {row.cost:g}, bound {row.bound:g}, gap {100 * gap:.1f} %"
+        figures[f"{row.dispatch}: {row.status}"] = _price(row)
     wrong = [r for r in e.placements if not r.legal or not r.reproducible]
     if wrong:
         why = wrong[0].fault or "cut by a clock: not reproducible"
@@ -36,6 +35,14 @@ def placement_legal(e: OptimizeEvidence) -> Finding:
     proved = len([r for r in e.placements if r.status == "optimal"])
     summary = f"{len(e.placements)} placements legal by the independent check, {proved} proved optimal"
     return Finding(verdict=Verdict.PASS, summary=summary, figures=figures)
+
+
+def _price(row: PlacementEvidence) -> str:
+    """Cost, bound and gap in words."""
+    if row.cost is None or row.bound is None:
+        return "cost and bound are not known"
+    gap = 0.0 if row.cost <= 0 else (row.cost - row.bound) / row.cost
+    return f"cost {row.cost:g}, bound {row.bound:g}, gap {100 * gap:.1f} %"
 
 
 def boundaries_considered(e: OptimizeEvidence) -> Finding:

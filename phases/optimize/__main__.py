@@ -40,7 +40,9 @@ Exit codes:
 @click.option("--plans", type=click.IntRange(1, 10_000), help="Designs that may be planned per dispatch. Default: 60.")
 @click.option("--level", type=click.Choice(LEVELS), help="What the gate is judged at. Default: host.")
 @click.option(
-    "--bandwidth", type=click.Path(path_type=Path), help="JSON: a bandwidth table in place of the default one."
+    "--bandwidth",
+    type=click.Path(path_type=Path),
+    help="JSON: a bandwidth table in place of the default one; kept for reruns.",
 )
 @click.option("--accept-nondeterministic", is_flag=True, help="Take a placement that the wall clock cut off.")
 @click.option("--adopt", is_flag=True, help="Make the design that was found the design; runs phases 2 and 3.")

@@ -51,7 +51,6 @@ def adopt(port: Port, console: Console, *, in_ci: bool = True) -> int:
     designs = design_from_json(port.read(DESIGN))
     kept = {FOLDER + name.rpartition("/")[2]: port.read(name) for name in (GATE, *KEPT) if name in port.state.files}
     write_phase(port.root, ADOPTED_OWNER, {**kept, ADOPTED: port.read(DESIGN)}, {})
-    write_phase(port.root, PHASE, {}, {})
     manifest = manifest_from_json(port.read(MANIFEST))
     options = resolve_presim(PresimArguments(port=port.root), open_port(port.root), manifest, adopt=True)
     clearance = runner.clear(port.root, "baseline")
@@ -60,4 +59,6 @@ def adopt(port: Port, console: Console, *, in_ci: bool = True) -> int:
         return code
     level = load_report(port.read("gates/bringup.json")).level
     asked = resolve_bringup(BringupArguments(port=port.root, level=level), open_port(port.root))
-    return run_bringup(asked, open_port(port.root), runner.clear(port.root, "presim"), console, in_ci=in_ci)
+    code = run_bringup(asked, open_port(port.root), runner.clear(port.root, "presim"), console, in_ci=in_ci)
+    write_phase(port.root, PHASE, {}, {})  # last: until here a run that dies leaves the design that was found
+    return code

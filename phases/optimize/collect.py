@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from checklists.report import load_report
 from manifest.clearance import Clearance
 from manifest.device import Device
-from manifest.errors import RefusedError
 from manifest.io import sha256_hex
 from manifest.model import Dispatch
 from optimize.ablation import MOVEMENT, AblationRow, ablate
@@ -92,6 +92,15 @@ def collect(work: Work, options: OptimizeOptions, progress: Progress) -> Found:
     return _Run(work, options, progress).found()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """A design that the search asked for; looked up by identity, since each call has values of its own."""
+
+    directives: Directives
+    planned: Design
+    placed: Design
+
+
 class _Run:
     """One run of phase 4."""
 
@@ -100,8 +109,8 @@ class _Run:
         self.options = options
         self.progress = progress
         self.trial = Trial(work.source, work.device, work.calibration)
-        self.solutions: dict[int, Solution] = {}
-        self.bare: dict[int, tuple[Design, Design, Directives]] = {}  # by id of the placed design, which is held
+        self.solutions: list[tuple[Design, Solution]] = []
+        self.plans: list[_Plan] = []
         self.dispatches = {d.name: d for d in work.source.manifest.dispatches if d.where == "npu"}
 
     def found(self) -> Found:
@@ -122,7 +131,9 @@ class _Run:
         traffic = traffic_of(work.source.manifest, final, table, work.device, work.calibration)
         ranking = tuple(_ablation(row) for row in rows)
         evidence = self.evidence(ranking, results, traffic, winner)
-        arms = {"before": self.arm("before", work.designs, before, ("PASS", f"PASS at {work.level} level"))}
+        gates = [load_report(work.port.read(f"gates/{name}.json")) for name in ("presim", "bringup")]
+        stands = str(gates[0].verdict), gates[1].words
+        arms = {"before": self.arm("before", work.designs, before, stands)}
         if winner and after is not None:
             arms["after"] = self.arm("after", winner, after, proofs)
         evidence = replace(evidence, before=arms["before"], after=arms.get("after"))
@@ -155,7 +166,7 @@ class _Run:
             dispatch=dispatch.name,
         )
         final = placed(design, self.work.device, directives)
-        self.bare[id(final)] = (final, design, directives)
+        self.plans.append(_Plan(directives=directives, planned=design, placed=final))
         return final
 
     def times(self, designs: Sequence[Design]) -> Times:
@@ -176,23 +187,22 @@ class _Run:
         if goal_key(self.options.goal, _triple(after)) >= goal_key(self.options.goal, _triple(before)):
             return (), None, ("", "")
         self.progress("phases 2 and 3 on the winner")
-        try:
-            proof = prove(self.work.port, designs, self.work.scratch / "port", self.work.scratch / "work")
-        except RefusedError as error:
-            return designs, after, ("PASS", f"FAIL: {error.problems[0].line()}")
-        words = "" if proof.bringup is None else proof.bringup.words
-        return designs, after, (str(proof.presim.verdict), words)
+        proof = prove(self.work.port, designs, self.work.scratch / "port", self.work.scratch / "work")
+        return designs, after, proof.words
 
     def placed_with_proof(self, design: Design) -> Design:
         """A design placed by CP-SAT where that is better, and still exact; else as it is."""
         self.progress(f"placing {design.dispatch}")
-        if id(design) not in self.bare:
+        made = next((p for p in self.plans if p.placed is design), None)
+        if made is None:
             return design  # that of the port, which stays
-        _, bare, directives = self.bare[id(design)]
-        found, solution = proved(bare, self.work.device, directives, accept_cut=self.options.accept_nondeterministic)
-        final = found if self.trial.simulate(found).exact else design
-        self.solutions[id(final)] = solution
-        return final
+        accept = self.options.accept_nondeterministic
+        found, solution = proved(made.planned, self.work.device, made.directives, accept_cut=accept)
+        if not self.trial.simulate(found).exact:
+            return design
+        if solution is not None:
+            self.solutions.append((found, solution))
+        return found
 
     def better(self, name: str, result: SearchResult) -> Design | None:
         """The best design of a dispatch where it beats that of the port for the goal."""
@@ -242,11 +252,13 @@ class _Run:
 
     def placement(self, design: Design) -> PlacementEvidence:
         """How a design lies, by code that the placer does not share."""
-        return placement_evidence(design, self.work.device, self.solutions.get(id(design)))
+        solution = next((s for d, s in self.solutions if d is design), None)
+        return placement_evidence(design, self.work.device, solution)
 
     def candidate(self, dispatch: str, c: Candidate) -> CandidateEvidence:
-        """A candidate in numbers; what was not planned was not compared."""
-        tried = self.trial.simulate(c.design) if c.design is not None else None
+        """A candidate in numbers, also one that was rejected because it is not exact; no plan, nothing compared."""
+        made = next((p for p in self.plans if p.directives is c.directives), None)
+        tried = None if made is None else self.trial.simulate(made.placed)
         return CandidateEvidence(
             name=f"{dispatch}: {c.name}",
             changed=c.changed,

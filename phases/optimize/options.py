@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from checklists.model import Level, Waiver
+from manifest.device import load_device
 from manifest.errors import UpstreamError
 from manifest.io import canonical_json, parse_canonical
+from optimize.bandwidth import read_json, table_from
 from phases.pipeline import item_codes, phase_named
 from phases.port import Port, read_person
 from phases.state import WAIVERS_TOML
@@ -19,7 +21,13 @@ SCHEMA_VERSION: Final = 1
 Goal = Literal["latency", "throughput", "tiles"]
 GOALS: Final[tuple[Goal, ...]] = ("latency", "throughput", "tiles")
 LEVELS: Final[tuple[Level, ...]] = ("host", "hardware")
-DEFAULTS: Final[Mapping[str, Any]] = {"goal": "throughput", "max_tiles": 0, "plans": 60, "level": "host"}
+DEFAULTS: Final[Mapping[str, Any]] = {
+    "goal": "throughput",
+    "max_tiles": 0,
+    "plans": 60,
+    "level": "host",
+    "bandwidth": None,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +53,7 @@ class OptimizeOptions:
         max_tiles: core tiles at most, 0 = all of the device.
         plans: designs that may be planned.
         level: what the gate is judged at.
-        bandwidth: a table that replaces the default one.
+        bandwidth: the JSON of a table that replaces the default one: a rerun needs nothing from outside.
         accept_nondeterministic: write a placement that a clock cut off.
         waivers: content of `waivers.toml`.
         person: the person's own files as read.
@@ -58,7 +66,7 @@ class OptimizeOptions:
     max_tiles: int = 0
     plans: int = 60
     level: Level = "host"
-    bandwidth: Path | None = None
+    bandwidth: Mapping[str, Any] | None = None
     accept_nondeterministic: bool = False
     waivers: tuple[Waiver, ...] = ()
     person: Mapping[str, bytes] = field(default_factory=dict)
@@ -67,7 +75,7 @@ class OptimizeOptions:
 
     def to_bytes(self) -> bytes:
         """The content of `options/optimize.json`."""
-        asked = {"goal": self.goal, "max_tiles": self.max_tiles, "plans": self.plans, "level": self.level}
+        asked = {name: getattr(self, name) for name in DEFAULTS}
         return canonical_json({"schema_version": SCHEMA_VERSION, **asked})
 
 
@@ -75,19 +83,21 @@ def resolve(arguments: Arguments, port: Port, *, today: date | None = None) -> O
     """Resolve a command line; options that are not given are those of the last run.
 
     Raises:
-        RefusedError: everything that is wrong with `waivers.toml`.
+        RefusedError: everything that is wrong with the bandwidth table or `waivers.toml`.
         UpstreamError: `options/optimize.json` was tampered with.
     """
     day = today or date.today()
     last = _last(port)
     given = {name: getattr(arguments, name) for name in DEFAULTS}
+    if arguments.bandwidth is not None:
+        given["bandwidth"] = read_json(arguments.bandwidth)
+        table_from(given["bandwidth"], load_device(port.info.device), f"--bandwidth {arguments.bandwidth.name}")
     asked: dict[str, Any] = {name: last[name] if value is None else value for name, value in given.items()}
     person = read_person(port.root, phase_named("optimize").reads)
     waivers = parse_waivers(person.get(WAIVERS_TOML), item_codes(), str(port.root / WAIVERS_TOML))
     return OptimizeOptions(
         out=port.root,
         **asked,
-        bandwidth=arguments.bandwidth,
         accept_nondeterministic=arguments.accept_nondeterministic,
         waivers=waivers,
         person=person,

@@ -21,11 +21,13 @@ def placed(design: Design, device: Device, directives: Directives) -> Design:
     return place(design, device, directives)
 
 
-def proved(design: Design, device: Device, directives: Directives, *, accept_cut: bool) -> tuple[Design, Solution]:
-    """A planned design on tiles, with what the solver knows of it.
+def proved(
+    design: Design, device: Device, directives: Directives, *, accept_cut: bool
+) -> tuple[Design, Solution | None]:
+    """A planned design on tiles, with what the solver knows of exactly that placement, None = it found none.
 
     Args:
-        design: planned, or placed: workers are placed anew.
+        design: planned.
         device: that it is for.
         directives: pins.
         accept_cut: take a placement that a clock cut off; else the constructive one stays.
@@ -33,14 +35,14 @@ def proved(design: Design, device: Device, directives: Directives, *, accept_cut
     found, solution = place_design(design, device, directives)
     if solution.reproducible or accept_cut:
         return found, solution
-    return place(design, device, directives), solution
+    return place(design, device, directives), None
 
 
 def placement_evidence(design: Design, device: Device, solution: Solution | None) -> PlacementEvidence:
     """How a placed design lies."""
     faults = tuple(violations(design, device))
-    cost = float(solution.cost) if solution is not None and solution.cost is not None else 0.0
-    bound = float(solution.bound) if solution is not None and solution.bound is not None else 0.0
+    cost = None if solution is None or solution.cost is None else float(solution.cost)
+    bound = None if solution is None or solution.bound is None else float(solution.bound)
     return PlacementEvidence(
         dispatch=design.dispatch,
         status="constructive" if solution is None else solution.status,

@@ -8,7 +8,7 @@ import pytest
 
 from manifest.device import load_device
 from manifest.errors import RefusedError
-from optimize.bandwidth import boundary_cycles, default_table, read_table, shares, state_bytes
+from optimize.bandwidth import boundary_cycles, default_table, read_json, shares, state_bytes, table_from
 from presim.timing import load_calibration
 
 NPU2 = load_device("npu2")
@@ -26,7 +26,7 @@ GOOD: dict[str, Any] = {
 def table(folder: Path, **changes: Any) -> Any:
     path = folder / "b.json"
     path.write_text(json.dumps({**GOOD, **changes}))
-    return read_table(path, NPU2)
+    return table_from(read_json(path), NPU2)
 
 
 def test_the_default_table_says_that_it_is_assumed_and_has_every_column() -> None:
@@ -75,9 +75,11 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     for name, text in (("a.json", "{"), ("b.json", "[]"), ("c.json", "[" * 100_000)):
         (tmp_path / name).write_text(text)
         with pytest.raises(RefusedError, match="OPTIMIZE-BANDWIDTH"):
-            read_table(tmp_path / name, NPU2)
+            table_from(read_json(tmp_path / name), NPU2)
     with pytest.raises(RefusedError, match="cannot be read"):
-        read_table(tmp_path / "absent.json", NPU2)
+        read_json(tmp_path / "absent.json")
+    with pytest.raises(RefusedError, match="it is no file"):
+        read_json(tmp_path)
 
 
 def test_a_boundary_goes_out_and_in_again(tmp_path: Path) -> None:
