@@ -34,7 +34,7 @@ class StepEvidence:
         schedules: orders of execution, or repetitions on a device, that agree.
         boundaries: fifos and host tensors that were compared.
         elements: elements compared with the oracle.
-        mismatches: elements that differ where the first one was found.
+        mismatches: 0, or 1 and more where the first wrong element stopped the comparison.
         uncompared: fifos and tensors that carry activations and were not compared.
         uniform: outputs that hold one value everywhere where the oracle's do not.
         driver_status: word for word, "" where there is no driver.

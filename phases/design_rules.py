@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from bringup.evidence import MemoryRow
+from bringup.evidence import MemoryRow, RuleEvidence
 from manifest.errors import UpstreamError
 from manifest.io import canonical_json, parse_canonical
 from phases.port import Port
@@ -26,11 +26,27 @@ def rules_file(port: Port, overflows: Sequence[MemoryRow]) -> bytes | None:
     rules = {str(rule["why"]): dict(rule) for rule in read_rules(port)}
     for row in overflows:
         if row.split:
-            why = f"{row.place}: packed buffers need {row.need} of {row.have} bytes"
+            why = why_of(row)
             rules[why] = {"why": why, "directives": json.loads(row.split)}
     if not rules:
         return None
     return canonical_json({"schema_version": SCHEMA_VERSION, "rules": [rules[why] for why in sorted(rules)]})
+
+
+def why_of(row: MemoryRow) -> str:
+    """What made a rule necessary, by which it is known."""
+    return f"{row.place}: packed buffers need {row.need} of {row.have} bytes"
+
+
+def rule_evidence(data: bytes | None, overflows: Sequence[MemoryRow]) -> tuple[RuleEvidence, ...]:
+    """Each overflow, and whether the bytes that are about to be written hold a rule for it.
+
+    Args:
+        data: of `design-rules.json`, None = no such file.
+        overflows: tiles that the packed buffers do not fit.
+    """
+    kept = set() if data is None else {rule["why"] for rule in parse_canonical(data, RULES_FILE)["rules"]}
+    return tuple(RuleEvidence(event=f"{r.dispatch}: {why_of(r)}", recorded=why_of(r) in kept) for r in overflows)
 
 
 def read_rules(port: Port) -> list[Mapping[str, Any]]:

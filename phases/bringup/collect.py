@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bringup.emit import EmitInput, StepDesign, emit, step_folder, write
 from bringup.emit.memory import memory_rows
 from bringup.emit.model import PROFILE
-from bringup.evidence import BringupEvidence, LintEvidence, MemoryRow, RuleEvidence, StepEvidence
+from bringup.evidence import BringupEvidence, LintEvidence, MemoryRow, StepEvidence
 from bringup.execute.task import HostTask
 from bringup.kernels import KERNELS
 from bringup.kernels.custom import Custom, with_custom
@@ -22,13 +22,14 @@ from manifest.clearance import Clearance
 from manifest.device import Device
 from manifest.io import sha256_hex
 from oracle.run import Oracle
+from phases.bringup.canary import distinct_rows, fed_sha256, stored_sha256
 from phases.bringup.diagnosis import diagnosed
 from phases.bringup.engine import DONE, Engine, Site, Step
 from phases.bringup.handoff import Handoff, handoffs
 from phases.bringup.options import BringupOptions
 from phases.bringup.tasks import Task, tasks_of
 from phases.presim.simulation import Bench, bench_of
-from phases.presim.source import CANARY, MANIFEST, Inputs, Source, different_inputs, target_tensors
+from phases.presim.source import MANIFEST, Inputs, Source, different_inputs, target_tensors
 from phases.presim.stages import Unit, units_of
 from phases.presim.twins import twin_results
 from presim.design import Design
@@ -96,7 +97,7 @@ def collect(work: Bringup, options: BringupOptions, progress: Progress) -> Colle
     rows = memory_rows(scene.given)
     over = tuple(r for r in rows if r.have is not None and r.need > r.have)
     if over:
-        evidence = replace(scene.evidence((), {}, None), memory=rows, rules=_rules(over))
+        evidence = replace(scene.evidence((), {}, None), memory=rows)
         return Collected(evidence=evidence, files={}, steps=(), overflows=over)
     progress("emitting the sources")
     modules = with_custom(KERNELS, work.custom)
@@ -167,8 +168,8 @@ class _Scene:
         site = Site(
             root=self.work.root,
             design_files={task.order: file_of(task) for task in self.tasks},
-            canary_sha256=self.canary,
-            distinct=self.inputs.count,
+            canary_sha256=fed_sha256(self.inputs),
+            distinct=distinct_rows(self.inputs),
             real=self.inputs.real,
         )
         engine = Engine(backend, runs, site, self.progress)
@@ -210,12 +211,6 @@ class _Scene:
             evidence = replace(evidence, text="; ".join((evidence.text, *(r.line() for r in results))))
         return replace(step, evidence=evidence)
 
-    @property
-    def canary(self) -> str:
-        """Hash of the canary inputs, "" without any."""
-        data = self.work.source.files.get(CANARY)
-        return "" if data is None else sha256_hex(data)
-
     def evidence(self, steps: Sequence[StepEvidence], files: Files, again: bool | None) -> BringupEvidence:
         """Numbers and hashes of everything but memory."""
         names = tuple(u.name for units in self.units.values() for u in units if u.workers)
@@ -230,7 +225,7 @@ class _Scene:
             stages_expected=names,
             dispatches=tuple(d.name for d in self.work.source.manifest.dispatches if d.where == "npu"),
             handoffs_expected=handoffs(self.work.source.manifest),
-            canary_sha256=self.canary,
+            canary_sha256=stored_sha256(self.work.source.files, MIN_INPUTS),
             steps=tuple(steps),
             lint=_lint(files) if files else None,
             memory=(),
@@ -268,13 +263,6 @@ def _lint(files: Files) -> LintEvidence:
     rows = lint(files)
     return LintEvidence(
         rules=tuple(RULES), files=len(files), findings=tuple((f.rule, f"{f.file}:{f.line}", f.text) for f in rows)
-    )
-
-
-def _rules(over: Sequence[MemoryRow]) -> tuple[RuleEvidence, ...]:
-    """Overflows with a split that would fit become rules for the next plan."""
-    return tuple(
-        RuleEvidence(event=f"{r.dispatch}: {r.place}: {r.need} of {r.have} bytes", recorded=bool(r.split)) for r in over
     )
 
 

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from phases.bringup.collect import GENERATED, Bringup, Collected, collect
 from phases.bringup.options import OPTIONS, BringupOptions
 from phases.bringup.tables import step_tables
 from phases.clock import RUN, Clock, earlier_runs
-from phases.design_rules import RULES_FILE, rules_file
+from phases.design_rules import RULES_FILE, rule_evidence, rules_file
 from phases.exit_codes import GATE_NOT_PASSED, OK, UNAVAILABLE
 from phases.pipeline import NAMES
 from phases.port import Port, write_phase
@@ -119,9 +120,11 @@ def _commit(
         OPTIONS: options.to_bytes(),
         **{GENERATED + name: data for name, data in collected.files.items()},
     }
+    rules = rules_file(port, collected.overflows)
+    evidence = replace(collected.evidence, rules=rule_evidence(rules, collected.overflows))
     report = judge(
         PHASE,
-        collected.evidence,
+        evidence,
         options.out,
         files={**source.files, DESIGN_FILE: design_bytes, **written},
         person=options.person,
@@ -129,7 +132,6 @@ def _commit(
         today=options.today,
         level=options.level,
     )
-    rules = rules_file(port, collected.overflows)
     files = {
         **written,
         **({RULES_FILE: rules} if rules is not None else {}),
