@@ -7,7 +7,7 @@ name.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -77,24 +77,61 @@ class Body:
 
 def emitted(row: Row, body: Body) -> Source:
     """The source of a kernel."""
-    symbol = symbol_of(row.name)
-    pointers = [_pointer(p) for p in body.parameters]
-    scalars = [f"[[maybe_unused]] int32_t {name}" for name in row.scalars]
     structs = body.structs or (("K", body.figures),)
+    inside = ["using port::Along, port::Finish;", "", *(line for n, f in structs for line in _struct(n, f))]
+    return assembled(row, body, inside)
+
+
+class Parts(Protocol):
+    """What every kernel's body has, whoever wrote its figures."""
+
+    @property
+    def header(self) -> str:
+        """Of `include/`."""
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """That it includes, transitively."""
+
+    @property
+    def call(self) -> Sequence[str]:
+        """Statements inside the function."""
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """As packed."""
+
+    @property
+    def vectorized(self) -> bool:
+        """Whether vectors do the work."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """See `Source`."""
+
+
+def assembled(row: Row, body: Parts, inside: Sequence[str]) -> Source:
+    """A kernel file: figures in a namespace of its own, then the one function, bracketed by events.
+
+    Args:
+        row: of the kernel.
+        body: what differs.
+        inside: lines of the namespace.
+    """
+    symbol = symbol_of(row.name)
+    arguments = [pointer(p) for p in body.parameters]
+    arguments += [f"[[maybe_unused]] int32_t {name}" for name in row.scalars]
     lines = [
         f"// {row.type} of {row.op!r}" if row.op else f"// {row.type}",
         f'#include "{body.header}"',
         "",
         "namespace {",
         "",
-        "using port::Along, port::Finish;",
-        "",
-        *(line for name, figures in structs for line in _struct(name, figures)),
+        *inside,
         "}  // namespace",
         "",
         f'extern "C" void {symbol}(',
-        *(f"    {text}," for text in (*pointers, *scalars)[:-1]),
-        f"    {(*pointers, *scalars)[-1]}) {{",
+        ",\n".join(f"    {text}" for text in arguments) + ") {",
         "    event0();",
         *modes(row),
         *(f"    {line}" for line in body.call),
@@ -123,7 +160,8 @@ def modes(row: Row) -> list[str]:
     return lines
 
 
-def _pointer(parameter: Parameter) -> str:
+def pointer(parameter: Parameter) -> str:
+    """A pointer parameter in C++."""
     const = "" if parameter.writes else "const "
     return f"[[maybe_unused]] {const}{c_type(parameter.dtype)} *__restrict {parameter.name}"
 

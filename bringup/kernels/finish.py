@@ -13,8 +13,19 @@ from typing import Final
 
 import numpy as np
 
-from bringup.kernels.elementwise import MOST_SHIFT, by_role, c_type, literal, modes, number, numbers, only, refuse, word
-from bringup.kernels.model import Array, Parameter, Row, Source, symbol_of
+from bringup.kernels.elementwise import (
+    MOST_SHIFT,
+    assembled,
+    by_role,
+    c_type,
+    literal,
+    number,
+    numbers,
+    only,
+    refuse,
+    word,
+)
+from bringup.kernels.model import Array, Parameter, Row, Source
 
 LANES: Final = 8
 TILE: Final = 64
@@ -52,45 +63,8 @@ class Body:
 
 def emitted(row: Row, body: Body) -> Source:
     """The source of a kernel."""
-    symbol = symbol_of(row.name)
-    pointers = [_pointer(p) for p in body.parameters]
-    arguments = [*pointers, *(f"[[maybe_unused]] int32_t {name}" for name in row.scalars)]
-    lines = [
-        f"// {row.type} of {row.op!r}",
-        f'#include "{body.header}"',
-        "",
-        "namespace {",
-        "",
-        *body.structs,
-        "struct K {",
-        *(f"    {member(n, v)}" for n, v in body.figures.items()),
-        "};",
-        "",
-        "}  // namespace",
-        "",
-        f'extern "C" void {symbol}(',
-        ",\n".join(f"    {text}" for text in arguments) + ") {",
-        "    event0();",
-        *modes(row),
-        *(f"    {line}" for line in body.call),
-        "    event1();",
-        "}",
-        "",
-    ]
-    return Source(
-        symbol=symbol,
-        text="\n".join(lines),
-        headers=(body.header, *body.headers),
-        parameters=body.parameters,
-        scalars=row.scalars,
-        vectorized=body.vectorized,
-        notes=body.notes,
-    )
-
-
-def _pointer(parameter: Parameter) -> str:
-    const = "" if parameter.writes else "const "
-    return f"[[maybe_unused]] {const}{c_type(parameter.dtype)} *__restrict {parameter.name}"
+    figures = [f"    {member(n, v)}" for n, v in body.figures.items()]
+    return assembled(row, body, [*body.structs, "struct K {", *figures, "};", ""])
 
 
 def member(name: str, value: Figure) -> str:

@@ -4,12 +4,7 @@ This runs the person's code: in a process of its own with an empty working direc
 memory, files and time. That keeps accidents small; it is no protection against a hostile file.
 """
 
-import contextlib
 import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +16,9 @@ from bringup.execute.task import HostTask
 from bringup.kernels.custom import Called, Code, Custom, custom_of
 from phases.port import read_person
 from phases.state import KERNELS
+from presim.child_process import run_module
 from presim.design import Design
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 TIMEOUT_S: Final = 120.0
 WORDS: Final = "your code, run in a limited process"
 OUTPUT_BYTES: Final = 1 << 14
@@ -101,7 +96,7 @@ def run_twin(
         (folder / "twin.py").write_text(code.text, encoding="utf-8")
         (folder / "twin.json").write_text(json.dumps(dict(functions)), encoding="utf-8")
         files.write_task(folder / "task", task, Path("none"), (), tiles=False)
-        ended = _run(folder, timeout_s)
+        ended = run_module("phases.presim.twin_child", [str(folder)], folder, timeout_s=timeout_s)
         read = files.read_result(folder / "task") if ended else None
         if read is None:
             text = _last(folder / "output.txt") if ended else f"it still runs after {timeout_s:g} s"
@@ -110,40 +105,6 @@ def run_twin(
     exact = bool(value["sound"]) and value["elements"] > 0
     text = str(value["text"]) if value["elements"] or not value["sound"] else "nothing was compared"
     return TwinResult(op=op, path=code.path, exact=exact, elements=int(value["elements"]), text=text)
-
-
-def _run(folder: Path, timeout_s: float) -> bool:
-    """Run the child; False where it had to be ended."""
-    environment = {
-        "PATH": os.defpath,
-        "HOME": str(folder / "work"),
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": str(ROOT),
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONSAFEPATH": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    with (folder / "output.txt").open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-s", "-m", "phases.presim.twin_child", str(folder)],
-            cwd=folder / "work",
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return False
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    return True
 
 
 def _last(path: Path) -> str:

@@ -6,12 +6,7 @@ accidents small, it is no protection against a hostile file. A file inside a por
 in it is run.
 """
 
-import contextlib
 import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
@@ -20,13 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from manifest.errors import Problem, RefusedError
+from presim.child_process import run_module
 from presim.iron.child import ERROR
 from presim.iron.device import CHOICES
 from presim.iron.lowered import External, Lowered, read_lowered
 
 __all__ = ["External", "Lowered", "design_path", "lower_file"]
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 STAND_IN: Final = Path(__file__).resolve().parent / "standin"
 MARKS: Final = ("state.json", "port.json")
 """Files by which a port is known."""
@@ -59,7 +54,8 @@ def lower_file(
         folder = Path(name)
         for part in ("work", "result"):
             (folder / part).mkdir()
-        ended = _run(design, folder, [device, str(design), *argv], timeout_s)
+        words = [str(folder / "result"), device, str(design), *argv]
+        ended = run_module("presim.iron.child", words, folder, timeout_s=timeout_s, path=(STAND_IN,))
         if not ended:
             raise _refused(str(path), f"still runs after {timeout_s:g} s", remedy="raise the time or shorten the file")
         try:
@@ -98,45 +94,6 @@ def design_path(path: Path) -> Path:
             what = f"lies inside a port ({folder} has {mark}), whose files are never run"
             raise _refused(str(path), what, remedy="copy it out and look at it first")
     return found
-
-
-def _run(design: Path, folder: Path, arguments: Sequence[str], timeout_s: float) -> bool:
-    """Run the child; False where it had to be ended."""
-    environment = {
-        "PATH": os.defpath,
-        "HOME": str(folder / "work"),
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": os.pathsep.join((str(STAND_IN), str(ROOT))),
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-s", "-m", "presim.iron.child", str(folder / "result"), *arguments]
-    with (folder / "output.txt").open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder / "work",
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return False
-        finally:
-            _end(process)
-    return True
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the process and what it started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _tail(path: Path) -> str:

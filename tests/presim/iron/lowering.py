@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import dedent
 
+from presim.child_process import ROOT
 from presim.iron.lowered import Lowered
-from presim.iron.run import ROOT, STAND_IN, lower_file
+from presim.iron.run import STAND_IN, lower_file
 
 HEAD = """
 import sys

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from manifest.errors import RefusedError
+from presim.child_process import ROOT
 from presim.iron import api
-from presim.iron.run import ROOT, STAND_IN
+from presim.iron.run import STAND_IN
 from tests.presim.iron.lowering import FIRST_LINE, lowered, refusals
 
 
